@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Addresses of the internet protocol, as records have them: bytes in network order.
+//! Internet addresses in records: bytes in network order.
 
 use core::{
     net::{
@@ -29,39 +29,39 @@ const SOCKADDR: usize = 28;
 const AF_INET: u16 = 2;
 const AF_INET6: u16 = 10;
 
-/// Types of fields that say where a socket address is (`__sockaddr()`).
+/// Types of fields that refer to a socket address (`__sockaddr()`).
 const DATA_LOCS: [&[u8]; 3] = [
     b"__data_loc u8[]",
     b"__data_loc __u8[]",
     b"__data_loc unsigned char[]",
 ];
 
-/// An address in a record, by the offset of its field.
+/// An address in a record; each variant has the offset of its field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressField {
-    /// Of IPv4.
+    /// An IPv4 address.
     V4(u32),
-    /// Of IPv6.
+    /// An IPv6 address.
     V6(u32),
-    /// In a socket address.
+    /// A socket address.
     Socket(u32),
-    /// In a socket address that a `__data_loc` field refers to.
+    /// A socket address behind a `__data_loc` field.
     DataLoc(u32),
 }
 
 impl AddressField {
-    /// The address in `field`. `None` if there is none in a field of this type.
+    /// The address in `field`. `None` if fields of this type hold no address.
     pub fn new(field: &EventField) -> Option<Self> {
         let is_bytes = match field.filter {
             FilterType::Other => true,
-            // C takes these for a string.
+            // C treats these as strings.
             FilterType::StaticString => field.type_.starts_with(b"unsigned char["),
             _ => false,
         };
         Some(match field.size as usize {
             _ if !is_bytes => return None,
             _ if DATA_LOCS.contains(&&*field.type_) => Self::DataLoc(field.offset),
-            // The field has the place of other data.
+            // The field refers to other dynamic data.
             _ if field.type_.starts_with(b"__data_loc ")
                 || field.type_.starts_with(b"__rel_loc ") =>
             {
@@ -123,8 +123,7 @@ fn of_socket(sockaddr: &[u8]) -> [u8; V6] {
     }
 }
 
-/// The address that `bytes` begin with, of which it takes `size`. A mapped IPv4 address is that
-/// address.
+/// The address in the first `size` bytes of `bytes`. A mapped IPv4 address is returned as IPv4.
 pub fn of_bytes(bytes: &[u8], size: usize) -> IpAddr {
     match size {
         V4 => Ipv4Addr::from(bytes.first_chunk::<V4>().copied().unwrap_or_default()).into(),
@@ -136,7 +135,7 @@ pub fn of_bytes(bytes: &[u8], size: usize) -> IpAddr {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     one: [u8; V6],
-    /// Number of bits at the end of an address that do not matter.
+    /// Number of bits at the end of an address that are ignored.
     rest: u8,
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The clocks of `common_timestamp`, and when that of all CPUs can be read without a lock.
+//! The trace clocks of `common_timestamp`, and when the clock of all CPUs can be read without a
+//! lock.
 
 /// A trace clock (`trace_clocks[]` of kernel/trace/trace.c, `ARCH_TRACE_CLOCKS`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,11 +10,11 @@ pub enum Clock {
     Local,
     /// Nanoseconds, the same on all CPUs.
     Global,
-    /// The number of its reads.
+    /// Number of times that this clock was read.
     Counter,
     /// Clock ticks since boot (`USER_HZ`).
     Uptime,
-    /// Nanoseconds, as perf has them.
+    /// Nanoseconds of perf's clock.
     Perf,
     /// Nanoseconds since boot, without suspension.
     Mono,
@@ -50,7 +51,7 @@ impl Clock {
         clocks.find(|clock| clock.name().as_bytes() == name)
     }
 
-    /// Its name.
+    /// The name in the kernel's `trace_clock` file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Local => "local",
@@ -78,42 +79,41 @@ impl Clock {
     }
 }
 
-/// Who the processors belong to.
+/// The owner of the processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hypervisor {
-    /// This kernel.
+    /// This kernel: no hypervisor.
     None,
-    /// KVM.
+    /// KVM, whose clocks `asm/pvclock-abi.h` describes.
     Kvm,
-    /// Another one. How its clocks behave is not known here.
+    /// Another hypervisor. The behaviour of its clocks is unknown.
     Other,
 }
 
-/// What is known of the clock of the CPUs (`sched_clock()`).
+/// Properties of the clock of the CPUs (`sched_clock()`).
 #[derive(Clone, Copy, Debug)]
 pub struct CpuClock {
-    /// Who the processors belong to.
+    /// The owner of the processors.
     pub hypervisor: Hypervisor,
-    /// What CPUID says on KVM (`KVM_FEATURE_CLOCKSOURCE_STABLE_BIT`):
-    /// [`CpuClock::PVCLOCK_TSC_STABLE_BIT`] means something. KVM always says so.
+    /// CPUID's answer on KVM (`KVM_FEATURE_CLOCKSOURCE_STABLE_BIT`): whether
+    /// [`CpuClock::PVCLOCK_TSC_STABLE_BIT`] is valid. KVM always sets it.
     pub stable_bit_valid: bool,
-    /// The flags of the clock that the host keeps for CPU 0. `None`: the kernel does not use that
-    /// clock.
+    /// The flags of the host's clock for CPU 0. `None`: the kernel does not use that clock.
     pub pvclock: Option<u8>,
-    /// What the kernel found when it booted (`sched_clock_stable()`, which is not exported).
-    /// `None`: it was not found.
+    /// The kernel's decision at boot (`sched_clock_stable()`, which is not exported). `None`:
+    /// unknown.
     pub found_stable: Option<bool>,
 }
 
 impl CpuClock {
-    /// The host's clocks of all CPUs are one (`asm/pvclock-abi.h`).
+    /// The flag that the host's clocks of all CPUs are one (`asm/pvclock-abi.h`).
     pub const PVCLOCK_TSC_STABLE_BIT: u8 = 1;
 
-    /// Whether it is one clock for all CPUs as long as the time stamp counter is not marked as
-    /// unstable, which ends that on real processors (`mark_tsc_unstable()`), and so it does on KVM
-    /// if the kernel does not use the host's clock. That one is what the host says that it is
-    /// (`kvmclock_init()`). But the kernel asks once, when it boots, and this guest may have moved
-    /// to another host since: what the kernel found has to be known, too.
+    /// Whether all CPUs share one clock. On real processors, that holds while the time stamp
+    /// counter is not marked as unstable (`mark_tsc_unstable()`), and also on KVM if the kernel
+    /// does not use the host's clock. The host's clock has the properties that the host states
+    /// (`kvmclock_init()`). But the kernel asks only when it boots, and the guest may have moved to
+    /// another host since: so the kernel's decision at boot has to be known, too.
     pub fn is_one(&self) -> bool {
         let says_so = match (self.hypervisor, self.pvclock) {
             (Hypervisor::None, _) | (Hypervisor::Kvm, None) => true,

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Exponential buckets: 2^N of them, as wide in proportion, between a number and its double.
+//! Exponential buckets: 2^N of them, of proportional width, between a number and its double.
 //!
-//! Bucket i of scale N has the values from 2^(i/2^N), which is not in it, to 2^((i+1)/2^N), which is. That is the index of
-//! OpenTelemetry's exponential histograms, and one less than that of Prometheus' native histograms with schema N. Zero
-//! has a bucket of its own, and negative values have the buckets of their absolute values.
+//! Bucket i of scale N has the values from 2^(i/2^N), exclusive, to 2^((i+1)/2^N), inclusive. The
+//! index is the same as in OpenTelemetry's exponential histograms, and one less than in Prometheus'
+//! native histograms with schema N. Zero has a bucket of its own, and negative values have the
+//! buckets of their absolute values.
 //!
-//! No logarithm is needed: a value is shifted until its highest bit is the top one. How often says between which powers of
-//! two it is. Then few bits behind the top one say between which boundaries it may be, of which one is left to be compared
-//! with: see [`OCTAVE`].
+//! Computing an index takes no logarithm: a value is shifted until its highest bit is the top one.
+//! The number of shifts gives the powers of two around it. A few bits behind the top one then leave
+//! a single boundary that the value has to be compared with: see [`OCTAVE`].
 
 use core::fmt;
 
 /// The unit of buckets for values that are nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// The value's own.
+    /// The unit of the value.
     One,
     /// Microseconds.
     Us,
@@ -26,10 +27,10 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// What can be chosen.
+    /// The units that can be chosen.
     pub const ALL: [Self; 3] = [Self::S, Self::Ms, Self::Us];
 
-    /// Its name; none for the value's own.
+    /// Its name; empty for the unit of the value.
     pub const fn name(self) -> &'static [u8] {
         match self {
             Self::One => b"",
@@ -39,7 +40,7 @@ impl Unit {
         }
     }
 
-    /// How many values it is.
+    /// Number of nanoseconds in the unit; 1 for the unit of the value.
     pub const fn values(self) -> u64 {
         match self {
             Self::One => 1,
@@ -49,7 +50,7 @@ impl Unit {
         }
     }
 
-    /// Log2 of the numerator of [`Unit::factor`], less 64.
+    /// log2 of the numerator of [`Unit::factor`], less 64.
     const fn shift(self) -> i32 {
         match self {
             Self::One => 0,
@@ -59,9 +60,10 @@ impl Unit {
         }
     }
 
-    /// 2^(64 + shift) / values, which has 64 bits, and 64 more behind the point; rounded down.
+    /// 2^(64 + shift) / values, which has 64 bits before the point, and 64 more behind it; rounded
+    /// down.
     fn factor(self) -> [u64; 2] {
-        // Computed by the compiler: the kernel has no division of 128 bits.
+        // Computed by the compiler: the kernel lacks division of 128 bits.
         const fn quotient(unit: Unit) -> [u64; 2] {
             let (dividend, divisor) = (1 << (64 + unit.shift()), unit.values() as u128);
             let behind = ((dividend % divisor) << 64) / divisor;
@@ -87,11 +89,11 @@ pub enum Bucket {
     Negative(i32),
 }
 
-/// Which bucket a value is in.
+/// The buckets of a value: scale, unit and sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exponential {
-    /// By how much an index at [`SCALE_FAST`] is to be shifted; negative if the index is not computed from one. Tested
-    /// first, so that the fast path looks at nothing else.
+    /// Number of bits by which an index at [`SCALE_FAST`] is shifted; negative if the index cannot
+    /// be computed from it. Tested first, so that the fast path reads nothing else.
     shift: i8,
     scale: u8,
     unit: Unit,
@@ -107,12 +109,13 @@ const SCALE_MAX: u8 = 5;
 /// The code of zero.
 const ZERO: u16 = 0x8000;
 
-/// Added to indices, so that none is negative: those of a nanosecond in seconds are above -1024.
+/// Added to indices, so that none is negative: the index of a nanosecond in seconds is above -1024.
 const BIAS: i32 = 1024;
 
-/// The boundaries between 2^127 and 2^128 at [`SCALE_MAX`]: 2^127 times 2^(k/32) for k from 1 to 32, rounded down. The
-/// last is one less than 2^128, so that nothing is above it. No other boundary is a whole number, so what has 128 bits is
-/// above a boundary if it is larger than this.
+/// The boundaries between 2^127 and 2^128 at [`SCALE_MAX`]: 2^127 times 2^(k/32) for k from 1 to
+/// 32, rounded down. The last is one less than 2^128, so that nothing is above it. No other
+/// boundary is a whole number, so a number of 128 bits is above the boundary if it is larger than
+/// this.
 #[rustfmt::skip]
 pub const BOUNDARIES: [u128; 32] = [
     0x82cd8698ac2ba1d7_3e2a475b46520bff, 0x85aac367cc487b14_c5c95b8c2154c1b2,
@@ -149,7 +152,7 @@ static LOW: [u64; 32] = {
     low
 };
 
-/// Scale 3: one boundary may be in each eighth of an octave. A cache line.
+/// Scale 3: at most one boundary is in each eighth of an octave. A cache line.
 #[repr(align(64))]
 struct Octave([u64; 8]);
 
@@ -186,7 +189,7 @@ static FINE_OCTAVE: [(u64, u32); CELLS] = {
 };
 
 impl Exponential {
-    /// Buckets of this scale, at most [`SCALE_MAX`], for values, which are nanoseconds if there is a unit.
+    /// Creates buckets of this scale, at most [`SCALE_MAX`]. With a unit, values are nanoseconds.
     pub const fn new(scale: u8, unit: Unit, signed: bool) -> Self {
         let scale = if scale < SCALE_MAX { scale } else { SCALE_MAX };
         Self {
@@ -200,12 +203,12 @@ impl Exponential {
         }
     }
 
-    /// The scale.
+    /// N, where a number and its double are 2^N buckets apart.
     pub fn scale(self) -> u8 {
         self.scale
     }
 
-    /// The unit.
+    /// The unit of the buckets; [`Unit::One`] for the value's own.
     pub fn unit(self) -> Unit {
         self.unit
     }
@@ -215,10 +218,11 @@ impl Exponential {
         self.signed
     }
 
-    /// The code of the bucket of `value`. Codes are in the order of the values. Any context.
+    /// Returns the code of the bucket of `value`. Codes are in the order of the values. Any
+    /// context.
     #[inline(always)]
     pub fn code(self, value: u64) -> u16 {
-        // One test for what is zero, negative or has the highest bit.
+        // One test for zero, negative values, and values with the highest bit.
         if value as i64 <= 0 {
             return match value {
                 0 => ZERO,
@@ -228,7 +232,7 @@ impl Exponential {
         positive_code(self.index(value))
     }
 
-    /// [`Exponential::code`] of most values, without a call. `None`: it needs one.
+    /// Inlined [`Exponential::code`] for most values. `None`: the caller has to call `code()`.
     #[inline(always)]
     pub fn code_inline(&self, value: u64) -> Option<u16> {
         if value == 0 {
@@ -266,8 +270,8 @@ impl Exponential {
             // A power of two is the last value of its bucket.
             Unit::One => index_fine(value, 0, exponent) - i32::from(value << 1 == 0),
             unit => {
-                // The factor was rounded down. So a quotient that is a power of two becomes less, and stays in its bucket;
-                // those above it do not become it.
+                // The factor was rounded down. So a quotient that is a power of two becomes less,
+                // and stays in its bucket; quotients above it do not become it.
                 let [factor, behind] = unit.factor();
                 let product = u128::from(value) * u128::from(factor)
                     + ((u128::from(value) * u128::from(behind)) >> 64);
@@ -280,7 +284,7 @@ impl Exponential {
         index >> (SCALE_MAX - self.scale)
     }
 
-    /// The bucket with this code.
+    /// Returns the bucket with this code.
     pub fn bucket(code: u16) -> Bucket {
         match i32::from(code) - i32::from(ZERO) {
             0 => Bucket::Zero,
@@ -289,7 +293,7 @@ impl Exponential {
         }
     }
 
-    /// The smallest and the largest whole value that have this code. `None`: no value has it.
+    /// Returns the smallest and the largest whole value with this code. `None`: no value has it.
     pub fn bounds(self, code: u16) -> Option<(Whole, Whole)> {
         let (index, negative) = match Self::bucket(code) {
             Bucket::Zero => return Some((Whole(0), Whole(0))),
@@ -310,7 +314,7 @@ impl Exponential {
         }
     }
 
-    /// The largest whole value whose index is not above `index`; 0 if there is none.
+    /// The largest whole value whose index is not above `index`; 0 if all are above.
     fn last(self, index: i32) -> u64 {
         let fine = i64::from(index + 1) << (SCALE_MAX - self.scale);
         // 2^127 times 2^(k/32), in the unit, less 64 bits, and then shifted to its exponent.
@@ -327,9 +331,9 @@ impl Exponential {
         }
     }
 
-    /// What is taken for the values with this code: the geometric mean of the smallest and the largest of them, since that
-    /// is off by the same proportion from both. A tenth is rounded to where the larger one of the two errors is smaller.
-    /// `None`: no value has it.
+    /// Returns an estimate for values with this code: the geometric mean of the smallest and the
+    /// largest of them, since its proportion to both is the same. A tenth is rounded to where the
+    /// larger one of the two errors is smaller. `None`: no value has the code.
     pub fn middle(self, code: u16) -> Option<Tenths> {
         let (Whole(first), Whole(last)) = self.bounds(code)?;
         let negative = last < 0;
@@ -339,7 +343,8 @@ impl Exponential {
             0..Tenths::WHOLE => {
                 let product = small * large;
                 let tenths = (product * 100).isqrt();
-                // The error of the next tenth from the smallest value, and of this one from the largest.
+                // The error of the next tenth from the smallest value, and of this one from the
+                // largest.
                 let up = large * (tenths + 1) + small * tenths < 20 * product;
                 u128::from(tenths + u64::from(up))
             }
@@ -350,7 +355,8 @@ impl Exponential {
     }
 }
 
-/// The square root, rounded to the nearest. Bit by bit, as the kernel has no division of 128 bits.
+/// The square root, rounded to the nearest. Computed bit by bit, as the kernel lacks division of
+/// 128 bits.
 fn nearest_root(square: u128) -> u64 {
     let mut root = 0u64;
     for bit in (0..64).rev() {
@@ -378,16 +384,18 @@ fn negative_code(index: i32) -> u16 {
 #[inline(always)]
 fn index_fast(value: u64) -> i32 {
     let zeros = value.leading_zeros();
-    // One less, since an upper boundary is in its bucket. So a power of two loses its highest bit, and has 7 eighths instead
-    // of 8: it gets the last bucket of the octave below, in which nothing is above the boundary.
+    // One less, since the upper boundary belongs to a bucket. So a power of two loses its highest
+    // bit, and has 7 eighths instead of 8: it gets the last bucket of the octave below, in which
+    // nothing is above the boundary.
     let less = value.wrapping_shl(zeros).wrapping_sub(1);
     let eighths = (less >> 60) as usize;
     let above = less >= OCTAVE.0[eighths % 8];
     8 * (62 - zeros as i32) + eighths as i32 + i32::from(above)
 }
 
-/// The index at [`SCALE_MAX`] of a number between 2^exponent and twice that, whose highest bit was shifted to the top of
-/// `value`; `low` are the bits behind it. One more if it is 2^exponent itself.
+/// The index at [`SCALE_MAX`] of a number between 2^exponent and twice that, whose highest bit was
+/// shifted to the top of `value`; `low` are the bits behind it. One more if it is 2^exponent
+/// itself.
 #[inline(always)]
 fn index_fine(value: u64, low: u64, exponent: i32) -> i32 {
     let (boundary, before) = FINE_OCTAVE[(value >> 57) as usize % CELLS];
@@ -411,8 +419,8 @@ impl Whole {
         }
     }
 
-    /// Its value, to be compared, added and multiplied. The kernel has no division of 128 bits, and no formatting, which
-    /// needs one.
+    /// Its value, to be compared, added and multiplied. The kernel lacks division of 128 bits, and
+    /// so formatting.
     pub fn value(self) -> i128 {
         self.0
     }
@@ -439,16 +447,17 @@ impl fmt::Display for Whole {
 pub struct Tenths(i128);
 
 impl Tenths {
-    /// From this number on a tenth does not matter.
+    /// From this number on, tenths are not shown.
     const WHOLE: u64 = 100_000;
 
-    /// A whole number.
+    /// Converts a whole number.
     pub fn whole(number: Whole) -> Self {
-        // It fits by far. A multiplication that is checked calls a function on arm64, which the kernel does not have.
+        // It cannot overflow. A checked multiplication would call a function on arm64 that the
+        // kernel does not have.
         Self(number.0.wrapping_mul(10))
     }
 
-    /// Tenths of one.
+    /// The estimate in tenths.
     pub fn tenths(self) -> i128 {
         self.0
     }
@@ -457,7 +466,7 @@ impl Tenths {
 impl fmt::Display for Tenths {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let magnitude = self.0.unsigned_abs();
-        // Both fit, and the kernel has no division of 128 bits.
+        // Both fit in 64 bits, for which the kernel has division.
         let (whole, tenth) = match u64::try_from(magnitude) {
             Ok(magnitude) => (magnitude / 10, magnitude % 10),
             Err(_) => (ten_times_less(magnitude), 0),

@@ -6,7 +6,7 @@ use kernel::prelude::*;
 
 use crate::text::copy;
 
-/// What a field holds (`FILTER_*` of include/linux/trace_events.h).
+/// The kind of data in a field (`FILTER_*` of include/linux/trace_events.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterType {
     /// A number, or anything else.
@@ -48,17 +48,17 @@ impl FilterType {
 /// One field of an event (`struct ftrace_event_field`).
 #[derive(Debug)]
 pub struct EventField {
-    /// Name.
+    /// Name of the field.
     pub name: KVec<u8>,
     /// Declared type, for example `unsigned long` or `__data_loc char[]`.
     pub type_: KVec<u8>,
     /// Where it starts in the record, in bytes.
     pub offset: u32,
-    /// Bytes it takes at [`EventField::offset`]; 0 if it is not in the record.
+    /// Size in the record in bytes; 0 if the field has no bytes there.
     pub size: u32,
     /// Whether a number in it is signed.
     pub signed: bool,
-    /// What it holds.
+    /// Kind of data.
     pub filter: FilterType,
     /// Whether it is one of the `common_*` fields that every event has.
     pub common: bool,
@@ -108,7 +108,7 @@ impl EventField {
     }
 }
 
-/// Fields that every event has without bytes in its record: name, type, and what they hold.
+/// Fields that every event has without bytes in its record: name, type, and kind of data.
 const GENERIC: [(&[u8], &[u8], FilterType); 7] = [
     (b"CPU", b"int", FilterType::Cpu),
     (b"cpu", b"int", FilterType::Cpu),

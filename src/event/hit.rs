@@ -17,15 +17,16 @@ pub trait Context {
     /// The time on `clock`, the same for all triggers of one hit.
     fn time(&self, clock: Clock) -> u64;
 
-    /// Writes the return addresses of the stack to `to`, which is empty, beginning with the one into the traced function.
+    /// Writes the return addresses of the stack to `to`, which is empty, beginning with the one
+    /// into the traced function.
     fn stack(&self, preempt: PreemptOff<'_>, to: &mut Stack);
 
-    /// The name of the current task. While another task renames it that may be a mix of both
+    /// The name of the current task. While another task renames it, the result may be a mix of both
     /// names, and may lack a NUL.
     fn comm(&self) -> [u8; COMM_LEN];
 
-    /// Copies memory at `address` to `to`: of the current task, if it is an address in user space, else of the kernel.
-    /// Returns false if not all of it can be read without a page fault.
+    /// Copies memory at `address` to `to`: of the current task, if it is an address in user space,
+    /// else of the kernel. Returns false if not all of it can be read without a page fault.
     fn read(&self, to: &mut [u8], address: usize) -> bool;
 
     /// Copies memory of the kernel at `address` to `to`. Returns false if not all of it can be read
@@ -63,7 +64,7 @@ impl<'a> Hit<'a> {
         self.preempt.cpu()
     }
 
-    /// Preemption is off as long as the hit is being counted.
+    /// The token that preemption is off while the hit is counted.
     #[inline(always)]
     pub fn preempt(&self) -> PreemptOff<'a> {
         self.preempt

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a trace event and one hit of it are: the description of its fields, its record, and the
-//! context of a hit.
+//! Trace events and their hits: the description of an event's fields, its record, and the context
+//! of a hit.
 //!
-//! Everything else is built on this folder, and it on nothing but the `kernel` crate.
+//! All other folders are built on this one, which depends on nothing but the `kernel` crate.
 
 pub mod address;
 pub mod clock;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Numbers in records: their types, where they are, and how they are scaled.
+//! Numbers in records: type, offset and scale.
 
 use core::cmp::Ordering;
 
 use super::Exponential;
 
-/// The types of numbers in records. The most common come first, since the type is compared in this order
-/// during a hit.
+/// The types of numbers in records. The most common come first, since the type is compared in this
+/// order during a hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum NumberType {
@@ -22,7 +22,7 @@ pub enum NumberType {
 }
 
 impl NumberType {
-    /// The type with `size` bytes, if there is one.
+    /// Returns the type of `size` bytes; `None` for other sizes.
     pub fn new(size: u32, signed: bool) -> Option<Self> {
         Some(match (size, signed) {
             (1, false) => Self::U8,
@@ -37,7 +37,7 @@ impl NumberType {
         })
     }
 
-    /// Its name in the kernel.
+    /// The kernel's name of the type.
     pub fn name(self) -> &'static str {
         match self {
             Self::U8 => "u8",
@@ -51,7 +51,7 @@ impl NumberType {
         }
     }
 
-    /// Its bytes.
+    /// Size in bytes.
     pub fn size(self) -> usize {
         match self {
             Self::U8 | Self::S8 => 1,
@@ -76,7 +76,8 @@ impl NumberType {
         }
     }
 
-    /// Reads a number of the type `offset` bytes into `from`, its sign extended to 64 bits if it has one.
+    /// Reads a number of the type `offset` bytes into `from`, its sign extended to 64 bits if it
+    /// has one.
     #[inline(always)]
     pub fn read(self, offset: u32, from: &impl Numbers) -> u64 {
         match self {
@@ -90,7 +91,7 @@ impl NumberType {
         }
     }
 
-    /// Compares two numbers by the bits that the type has.
+    /// Compares two numbers by as many bits as the type has.
     pub fn compare(self, a: u64, b: u64) -> Ordering {
         match self {
             Self::U8 => (a as u8).cmp(&(b as u8)),
@@ -109,7 +110,7 @@ impl NumberType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Number {
     offset: u32,
-    /// Whether it is a `u32`, as most are. Tested before the type.
+    /// Whether it is a `u32`, the most common type. Tested before the type.
     is_u32: bool,
     type_: NumberType,
 }
@@ -124,12 +125,12 @@ impl Number {
         }
     }
 
-    /// Where it is.
+    /// Its offset in the record, in bytes.
     pub fn offset(self) -> u32 {
         self.offset
     }
 
-    /// Its type.
+    /// Size and signedness.
     pub fn type_(self) -> NumberType {
         self.type_
     }
@@ -164,7 +165,7 @@ pub trait Numbers {
     fn u64(&self, offset: u32) -> u64;
 }
 
-/// Called, so that those who apply a scale stay short.
+/// Out of line, so that callers of [`Scale::apply`] stay short.
 #[inline(never)]
 fn exponential(buckets: Exponential, number: u64) -> u64 {
     buckets.code(number).into()
@@ -173,13 +174,13 @@ fn exponential(buckets: Exponential, number: u64) -> u64 {
 /// How a number is scaled before it is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// Not at all.
+    /// Unchanged.
     One,
-    /// Its logarithm to the base 2 is taken, rounded up; that of 0 is 0.
+    /// Replaced by its base-2 logarithm, rounded up; 0 for 0.
     Log2,
-    /// It is rounded down to a multiple of this, which is not 0.
+    /// Rounded down to a multiple of this, which is not 0.
     Bucket(u64),
-    /// The code of its exponential bucket is taken.
+    /// Replaced by the code of its exponential bucket.
     Exponential(Exponential),
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Text behind a pointer, of which the record of a hit has the address only.
+//! Strings behind pointers: the record of a hit has only the address.
 
 /// Aligned blocks of this size are readable as a whole or not at all, on every architecture: memory
 /// tags have a granule of 16 bytes.
 pub const BLOCK: usize = 16;
 
-/// Reads the text at `address` to `to`, up to its NUL or as much as there is room for. What is behind the NUL in its
-/// block is read, too. Returns false if not all of that can be read.
+/// Reads the string at `address` to `to`, up to its NUL or until `to` is full. Reads the rest of
+/// the NUL's block, too. Returns false if a read fails.
 ///
-/// `read` fills bytes from memory at an address, or returns false. It is never called for bytes of two blocks, so that
-/// it fails for no text that ends before memory that cannot be read.
+/// `read` fills bytes from memory at an address, or returns false. Each call stays within a block,
+/// so a string that ends before unreadable memory can be read.
 #[inline(always)]
 pub fn read_text(
     mut to: &mut [u8],

@@ -2,9 +2,8 @@
 
 //! The record of a hit: the bytes that a histogram and a filter may read.
 //!
-//! Every access is checked against the length of the record here, so the code that evaluates a hit
-//! needs no `unsafe`, and a record whose dynamic fields point outside it can yield nothing but an
-//! empty string.
+//! Every access is checked against the length of the record here, so evaluating a hit needs no
+//! `unsafe`, and dynamic fields that point outside the record are empty.
 
 use core::ops::Range;
 
@@ -15,10 +14,10 @@ use super::{
     NumberType, //
 };
 
-/// Where `common_flags` and `common_preempt_count` are in every record (`struct trace_entry`).
+/// The offsets of `common_flags` and `common_preempt_count` in every record (`struct trace_entry`).
 pub const CONTEXT: Range<u32> = 2..4;
 
-/// Where `common_type` and [`CONTEXT`] are.
+/// The offsets of `common_type` and [`CONTEXT`].
 pub const HEAD: Range<u32> = 0..4;
 
 /// One event record as it lies in the ring buffer or on a probe's stack: the common header, the
@@ -48,13 +47,15 @@ impl<'a> Record<'a> {
         self.0
     }
 
-    /// Returns its first eight bytes, which are what `struct trace_entry` has; 0 if it has fewer.
+    /// Returns the first eight bytes, which are the `struct trace_entry`; 0 if the record is
+    /// shorter.
     #[inline(always)]
     pub fn first_word(&self) -> u64 {
         self.u64(0)
     }
 
-    /// Reads a number, if it is of one of the commonest types. For callers that are inlined.
+    /// Reads a number of one of the commonest types; `None` for other types. Small enough to be
+    /// inlined.
     #[inline(always)]
     pub fn common_number(&self, number: Number) -> Option<u64> {
         match number.type_() {
@@ -71,17 +72,18 @@ impl<'a> Record<'a> {
         &tail[..tail.len().min(len)]
     }
 
-    /// Returns the bytes of the `__data_loc` field at `offset`. The field is a 32-bit word: where
-    /// the bytes are in the record (low half), and how many (high half; a string's NUL counts).
+    /// Returns the bytes of the `__data_loc` field at `offset`. The field is a 32-bit word: the
+    /// position of the bytes in the record (low half), and their number (high half; a string's NUL
+    /// counts).
     #[inline]
     pub fn data_loc(&self, offset: u32) -> &'a [u8] {
         let word = self.u32(offset);
         self.bytes((word & 0xffff) as usize, (word >> 16) as usize)
     }
 
-    /// Returns the bytes of up to `depth` return addresses of the stack in the `__data_loc` field at
-    /// `offset`: a 64-bit number of addresses, and those. C's number may be larger by one than what
-    /// the field has (`trace_stack()`).
+    /// Returns the bytes of up to `depth` return addresses of the stack in the `__data_loc` field
+    /// at `offset`, which holds a 64-bit number of addresses and the addresses. C's number may
+    /// exceed the addresses in the field by one (`trace_stack()`).
     #[inline]
     pub fn stack(&self, offset: u32, depth: usize) -> &'a [u8] {
         let Some((count, entries)) = self.data_loc(offset).split_first_chunk() else {
@@ -92,8 +94,8 @@ impl<'a> Record<'a> {
         &entries[..count * size_of::<u64>()]
     }
 
-    /// Returns the bytes of the `__rel_loc` field at `offset`: as [`Record::data_loc`], counted
-    /// from the end of the field's word.
+    /// Returns the bytes of the `__rel_loc` field at `offset`: like [`Record::data_loc`], but
+    /// relative to the end of the field's word.
     #[inline]
     pub fn rel_loc(&self, offset: u32) -> &'a [u8] {
         let word = self.u32(offset);

@@ -10,15 +10,16 @@ use crate::limits::STACK_DEPTH;
 /// Return addresses, the innermost first, and at most [`STACK_DEPTH`] of them.
 pub struct Stack {
     words: Words<{ Stack::BEFORE + STACK_DEPTH }>,
-    /// How many of the words come before them.
+    /// Number of words before the first entry.
     before: usize,
 }
 
 impl Stack {
-    /// How many functions there may be before the one whose stack it is: room for those, too.
+    /// Maximum number of functions above the traced one, on top of the stack: the buffer holds
+    /// these, too.
     pub const BEFORE: usize = 24;
 
-    /// Without entries.
+    /// Creates an empty stack.
     #[expect(clippy::new_without_default)]
     #[inline(always)]
     pub const fn new() -> Self {
@@ -28,7 +29,7 @@ impl Stack {
         }
     }
 
-    /// Its entries.
+    /// The entries.
     #[inline(always)]
     pub fn entries(&self) -> &[u64] {
         let entries = self.words.as_slice().get(self.before..);
@@ -36,15 +37,15 @@ impl Stack {
         entries.get(..STACK_DEPTH).unwrap_or(entries)
     }
 
-    /// Appends entries, as far as there is room.
+    /// Appends entries until the buffer is full.
     pub fn extend(&mut self, entries: impl IntoIterator<Item = u64>) {
         for entry in entries {
             self.words.push(entry);
         }
     }
 
-    /// Replaces the entries by up to `most` others, of which some come [before](Stack::begin_at) its own: see
-    /// [`Words::fill`]. Returns them.
+    /// Replaces the entries by up to `most` others, the first of which may have to be skipped (see
+    /// [`Stack::begin_at`]): see [`Words::fill`]. Returns them.
     #[inline(always)]
     pub fn fill<F>(&mut self, most: usize, fill: F) -> Option<&[u64]>
     where
@@ -55,7 +56,7 @@ impl Stack {
         Some(self.words.as_slice())
     }
 
-    /// Leaves out the first `before` of those that were filled.
+    /// Skips the first `before` of the filled entries.
     #[inline(always)]
     pub fn begin_at(&mut self, before: usize) {
         self.before = before;

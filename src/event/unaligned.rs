@@ -2,15 +2,15 @@
 
 //! Numbers that need not be aligned.
 //!
-//! The kernel has Rust for arm64 compiled as if the processor could not read them (`+strict-align` of its target),
-//! one byte after the other; C is not. What rhist reads is ordinary memory, of which it can.
+//! The kernel has Rust for arm64 compiled as if the processor could not read them (`+strict-align`
+//! of its target), so byte by byte; C is not. rhist reads ordinary memory, where the processor can.
 
 /// A number that can be read from anywhere in memory.
 pub trait Unaligned: Copy {
-    /// As many bytes as it has.
+    /// An array of as many bytes as the number has.
     type Bytes;
 
-    /// The number that these bytes are.
+    /// Returns the number that these bytes are.
     fn of(bytes: &Self::Bytes) -> Self;
 }
 
@@ -23,7 +23,7 @@ macro_rules! unaligned {
             #[inline(always)]
             fn of(bytes: &Self::Bytes) -> Self {
                 let number;
-                // SAFETY: The instruction only reads, and no more than the bytes.
+                // SAFETY: The instruction only reads the bytes.
                 unsafe {
                     core::arch::asm!(
                         concat!($load, ", [{bytes}]"),

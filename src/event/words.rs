@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Words of a hit: strings and stacks, in memory that is not zeroed first.
+//! Buffers for the words of a hit, strings and stacks, that are not zeroed first.
 
 use core::{
     iter,
@@ -14,48 +14,49 @@ use core::{
 
 use super::unaligned::Unaligned;
 
-/// Up to `N` words. Places that are not used are not zeroed: that would take longer than to read a short string, or to walk
-/// a short stack.
+/// Up to `N` words. Unused places are not zeroed: that would take longer than to read a short
+/// string, or to walk a short stack.
 ///
 /// # Invariants
 ///
-/// The first `len` words are initialized, and there are so many.
+/// `len` is at most `N`, and the first `len` words are initialized.
 pub struct Words<const N: usize> {
     words: [MaybeUninit<u64>; N],
     len: usize,
 }
 
 impl<const N: usize> Words<N> {
-    /// No words yet.
+    /// Creates an empty buffer.
     #[expect(clippy::new_without_default)]
     #[inline(always)]
     pub const fn new() -> Self {
-        // INVARIANT: None is initialized.
+        // INVARIANT: `len` is 0.
         Self {
             words: [MaybeUninit::uninit(); N],
             len: 0,
         }
     }
 
-    /// All of them.
+    /// The words.
     #[inline(always)]
     pub fn as_slice(&self) -> &[u64] {
-        // SAFETY: By the type invariant there are so many, which are initialized.
+        // SAFETY: By the type invariant `len` words are initialized.
         unsafe { slice::from_raw_parts(self.words.as_ptr().cast(), self.len) }
     }
 
-    /// Appends a word, if there is room for it.
+    /// Appends a word; does nothing if the buffer is full.
     #[inline(always)]
     pub fn push(&mut self, word: u64) {
         if let Some(place) = self.words.get_mut(self.len) {
             place.write(word);
-            // INVARIANT: One more is initialized.
+            // INVARIANT: `place` is initialized now.
             self.len += 1;
         }
     }
 
-    /// Replaces them by those of `text`, of which at least one is there. What does not fit is left out.
-    // Not made and returned: that would be a copy of the whole.
+    /// Replaces the words by the words of `text`, truncated if they do not fit; at least one, 0 for
+    /// an empty text.
+    // In place: returning a new buffer would copy all of it.
     #[inline(always)]
     pub fn set(&mut self, text: &[u8]) {
         self.len = 0;
@@ -65,8 +66,9 @@ impl<const N: usize> Words<N> {
         }
     }
 
-    /// Replaces them by up to `most` others. `fill` gets the places for them, and returns those that it has filled, from the
-    /// first one. `None`, and nothing is replaced, if it does, or returns others, or there are not so many places.
+    /// Replaces the words by up to `most` others. `fill` gets the places, and returns the places
+    /// that it has filled, which have to start with the first one. Returns `None`, and replaces
+    /// nothing, if `fill` returns `None` or other memory, or if the buffer is smaller than `most`.
     #[inline(always)]
     pub fn fill<F>(&mut self, most: usize, fill: F) -> Option<()>
     where
@@ -84,7 +86,7 @@ impl<const N: usize> Words<N> {
     }
 }
 
-/// The words of `text`, with NULs behind it in the last one.
+/// The words of `text`, the last one padded with NULs.
 #[inline(always)]
 pub fn words_of(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
     let mut rest = text;
@@ -102,7 +104,7 @@ pub fn words_of(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
 #[inline(always)]
 fn tail(text: &[u8], rest: &[u8]) -> u64 {
     match text.last_chunk() {
-        // Bytes before `rest` are shifted out.
+        // Shift out the bytes before `rest`.
         Some(last) if cfg!(target_endian = "little") => u64::of(last) >> (64 - 8 * rest.len()),
         _ => {
             let mut word = [0; 8];

@@ -97,7 +97,7 @@ impl CpuSet {
         word.is_some_and(|word| word.set >> (cpu % WORD_BITS) & 1 != 0)
     }
 
-    /// Pairs the words of the mask with those of `bitmap`, an array of words. Missing words are 0.
+    /// Pairs the words of the mask with the words of `bitmap`. Missing words are 0.
     fn zip<'a>(&'a self, bitmap: &'a [u8]) -> impl Iterator<Item = (&'a CpuWord, usize)> + 'a {
         let words = bitmap.chunks_exact(size_of::<usize>());
         let words = words.map(|bytes| {
@@ -128,7 +128,7 @@ struct Region {
     end: u32,
     used: u32,
     group: u32,
-    /// The region is the last one.
+    /// Whether the region is the last one.
     ends_list: bool,
 }
 
@@ -167,7 +167,7 @@ impl CpuListParser<'_> {
         self.at_separator() || self.at_end_of_list()
     }
 
-    /// Skips separators. Returns whether there is another region.
+    /// Skips separators. Returns whether another region follows.
     fn find_region(&mut self) -> bool {
         while self.at_separator() {
             self.skip(1);

@@ -26,8 +26,8 @@ pub const LOCATION: &[u8] = b"event filter parse error";
 pub struct FilterError {
     /// Text for the error log.
     pub text: FilterErrorText,
-    /// Bytes before the caret, from the start of the filter's text. It may be beyond its end, by two
-    /// bytes at most.
+    /// Bytes before the caret, from the start of the filter's text. It may be beyond its end, by
+    /// two bytes at most.
     pub caret: usize,
     /// Hint that rhist appends to the text. It has its own caret.
     pub hint: Option<Hint>,
@@ -57,7 +57,7 @@ impl FilterError {
     }
 }
 
-/// An error that C has no text for.
+/// An error without a text in C.
 impl From<Error> for FilterError {
     fn from(errno: Error) -> Self {
         Self::new(FilterErrorText::Errno, 0).with(errno)
@@ -100,7 +100,7 @@ macro_rules! error_texts {
     };
 }
 
-// C's other errors cannot happen for triggers: they are for filters of a whole subsystem and of
+// C's other errors cannot happen for triggers: they concern filters of a whole subsystem and of
 // function trace events.
 error_texts! {
     InvalidOp = "Invalid operator",

@@ -94,12 +94,13 @@ impl Filter {
         places.any(|at| offsets.contains(&at))
     }
 
-    /// Whether hits cannot nest: it follows no pointer in a record, and calls nothing else that can be traced.
+    /// Whether hits cannot nest: it follows no pointer in a record, and calls nothing else that can
+    /// be traced.
     pub fn is_leaf(&self) -> bool {
         self.program.predicates().all(|p| p.access().1)
     }
 
-    /// The only predicate, if that is a range of a number of the record, as most are.
+    /// The only predicate, if that is a range of a number of the record: the most common filter.
     pub fn field_range(&self) -> Option<FieldRange> {
         self.program.only_plain()?.field_range()
     }

@@ -2,8 +2,7 @@
 
 //! Compiles the text of a filter to its program.
 //!
-//! As in C there are two passes over the text: the first one counts, and its counts limit the
-//! second.
+//! As in C, two passes go over the text: the first one counts, and its counts limit the second.
 
 use kernel::prelude::*;
 
@@ -50,7 +49,7 @@ impl<'a> FilterText<'a> {
     }
 }
 
-/// Where the names in a predicate are looked up.
+/// The names that predicates may use: event fields, CPUs and functions.
 pub(super) struct FilterScope<'a> {
     pub(super) event: &'a EventDesc,
     pub(super) cpus: usize,
@@ -79,7 +78,7 @@ pub(super) fn parse(
 
 /// Result of the first pass.
 struct Counts {
-    /// Nesting depth of the parentheses, 1 if there are none.
+    /// Nesting depth of the parentheses; 1 without parentheses.
     depth: usize,
     predicates: usize,
 }
@@ -167,9 +166,9 @@ fn unclosed(text: FilterText<'_>) -> usize {
 struct Level {
     /// An odd number of `!` precedes the parenthesis.
     invert: bool,
-    /// An `&&` has no right operand yet.
+    /// An `&&` is waiting for its right operand.
     and: bool,
-    /// An `||` has no right operand yet.
+    /// An `||` is waiting for its right operand.
     or: bool,
 }
 
@@ -199,7 +198,7 @@ fn compile(
         at += 1;
         match text.at(start) {
             0 => {
-                // Only what follows a predicate can complete an expression.
+                // Only text after a predicate can complete an expression.
                 let error = if builder.len() == 0 {
                     NoFilter
                 } else {

@@ -32,7 +32,7 @@ impl Pattern {
 
     /// The pattern for `~`: `text` may have wildcards. Fails with `ENOMEM`.
     ///
-    /// As in `filter_parse_regex()`, a pattern that starts with a digit has no wildcards.
+    /// As in `filter_parse_regex()`, a pattern that starts with a digit is taken literally.
     pub(super) fn wildcards(text: &[u8]) -> Result<Self> {
         let (invert, text) = match text {
             [b'!', text @ ..] => (true, text),
@@ -118,8 +118,8 @@ fn first(pattern: &[u8], byte: u8) -> Option<&[u8]> {
     fits.then_some(after)
 }
 
-/// Matches `byte` with a character class; `pattern` begins after its `[`. Returns also what follows
-/// its `]`. `None` if the class is not closed.
+/// Matches `byte` with a character class; `pattern` begins after its `[`. Returns the result and
+/// the rest after its `]`. `None` if the class is not closed.
 fn class(pattern: &[u8], byte: u8) -> Option<(bool, &[u8])> {
     let (invert, mut pattern) = match pattern {
         [b'!', rest @ ..] => (true, rest),

@@ -72,8 +72,8 @@ const OPS: [(&[u8], Op); 8] = [
     (b"&", Op::And),
 ];
 
-/// A compiled predicate: what to read from a hit and what to compare it with (`struct
-/// filter_pred`). The `u32`s are offsets in the record.
+/// A compiled predicate: the value of a hit to read, and how to compare it (`struct filter_pred`).
+/// The first `u32` of a variant is an offset in the record, the second one of `Array` a length.
 pub(super) enum Predicate {
     /// Always true, or always false.
     Constant(bool),
@@ -100,7 +100,7 @@ pub(super) enum Predicate {
     User(u32, Pattern),
 }
 
-/// A number of the record, of one of the commonest types, and the range that it has to be in.
+/// A number of the record, of one of the commonest types, and the range that is accepted.
 #[derive(Clone, Copy)]
 pub struct FieldRange {
     number: Number,
@@ -108,7 +108,7 @@ pub struct FieldRange {
 }
 
 impl FieldRange {
-    /// What no record has.
+    /// A range that no record is in.
     pub const NONE: Self = Self {
         number: Number::new(NumberType::U8, 0),
         range: NumberRange::EMPTY,
@@ -166,7 +166,8 @@ impl Predicate {
         }
     }
 
-    /// The number of the record and the range it has to be in, if it is nothing else and of one of the commonest types.
+    /// Returns the number of the record and its range, if the predicate is just that and the number
+    /// has one of the commonest types.
     pub(super) fn field_range(&self) -> Option<FieldRange> {
         match *self {
             Self::Range(number, range)
@@ -178,8 +179,8 @@ impl Predicate {
         }
     }
 
-    /// The offset in the record that it reads, if any; and whether it reads nothing else: false if it
-    /// follows a pointer.
+    /// Returns the offset in the record that it reads, if any; and whether it reads nothing else:
+    /// false if it follows a pointer.
     pub(super) fn access(&self) -> (Option<u32>, bool) {
         match self {
             Self::Constant(_) | Self::Cpu(_) | Self::CpuMember(_) | Self::Comm(_) => (None, true),
@@ -201,8 +202,8 @@ impl Predicate {
         Self::number(field, |number| Some(Self::Range(number, range?)))
     }
 
-    /// Makes a predicate for the number in `field`, read as unsigned. If `field` has no size of a number,
-    /// the predicate is always false.
+    /// Creates a predicate for the number in `field`, read as unsigned. If `field` does not have
+    /// the size of a number, the predicate is always false.
     fn number(field: &EventField, ask: impl FnOnce(Number) -> Option<Self>) -> Self {
         NumberType::new(field.size, false)
             .map(|type_| Number::new(type_, field.offset))
@@ -261,7 +262,7 @@ impl Predicate {
         };
         let ustring = suffix(b".ustring");
         let function = suffix(b".function");
-        // C has no such suffix: for a field that is none, the error is C's.
+        // C lacks this suffix: for other fields, the error is C's.
         let address = AddressField::new(&field).filter(|_| suffix(b".ip"));
         at = text.skip(at, is_space);
         let mut ops = OPS.iter();

@@ -6,8 +6,8 @@ use kernel::prelude::*;
 
 use super::predicate::Predicate;
 
-/// One predicate and the entry to go on with, which is always a later one (`struct prog_entry`). The
-/// index after the last entry stands for true, the one after that for false.
+/// One predicate and the entry to go on with, which is always a later one (`struct prog_entry`).
+/// The index after the last entry stands for true, the one after that for false.
 struct ProgEntry {
     predicate: Predicate,
     if_true: usize,
@@ -20,12 +20,11 @@ pub(super) struct FilterProgram {
 }
 
 impl FilterProgram {
-    /// Its predicates.
     pub(super) fn predicates(&self) -> impl Iterator<Item = &Predicate> {
         self.entries.iter().map(|entry| &entry.predicate)
     }
 
-    /// The predicate, if there is one, and its result is that of the program.
+    /// The predicate, if it is the only one, and its result is the result of the program.
     pub(super) fn only_plain(&self) -> Option<&Predicate> {
         match self.entries[..] {
             [ProgEntry {
@@ -56,7 +55,7 @@ struct DraftEntry {
     predicate: Predicate,
     /// An odd number of `!` precedes the predicate.
     invert: bool,
-    /// The result, before the inversion, with which the branch is taken. With the other one, the
+    /// The result, before the inversion, with which the branch is taken. With the other result, the
     /// next entry follows (`when_to_branch`).
     jump_if: bool,
     branch: Branch,
@@ -65,8 +64,8 @@ struct DraftEntry {
 /// Where a draft branches to.
 #[derive(Clone, Copy)]
 enum Branch {
-    /// Not known yet, because the operator after the predicate is incomplete. Holds the previous
-    /// predicate of this kind, if there is one.
+    /// Unknown, because the operator after the predicate is incomplete. Holds the previous
+    /// predicate of this kind, if any.
     Pending(Option<usize>),
     /// To where the program goes on after a later predicate.
     After(usize),

@@ -14,7 +14,7 @@ use crate::event::NumberType;
 pub(super) struct NumberRange {
     first: u64,
     span: u64,
-    /// The largest of the numbers.
+    /// The largest number of the type.
     mask: u64,
 }
 
@@ -26,8 +26,8 @@ impl NumberRange {
         mask: 0,
     };
 
-    /// The numbers of `type_` for which `op value` is true; `None` if there are none. The value is
-    /// cut to the width of the type.
+    /// The numbers of `type_` for which `op value` is true; `None` if it is always false. The value
+    /// is cut to the width of the type.
     pub(super) fn new(op: Op, value: u64, type_: NumberType) -> Option<Self> {
         let mask = type_.mask();
         let value = value & mask;
@@ -53,7 +53,7 @@ impl NumberRange {
         })
     }
 
-    /// The numbers of `type_` in `start..end`; `None` if there are none.
+    /// The numbers of `type_` in `start..end`; `None` if that is empty.
     pub(super) fn between(start: u64, end: u64, type_: NumberType) -> Option<Self> {
         let span = end.checked_sub(start)?.checked_sub(1)?;
         Some(Self {
@@ -63,7 +63,7 @@ impl NumberRange {
         })
     }
 
-    /// The complement: the numbers of the type that are not in the range; `None` if there are none.
+    /// The complement: the numbers of the type that are not in the range; `None` if it is empty.
     pub(super) fn others(self) -> Option<Self> {
         Some(Self {
             first: self.first.wrapping_add(self.span).wrapping_add(1),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Barriers between what is loaded or stored of several atomics.
+//! Memory barriers between accesses to several atomics.
 
 #[cfg(not(MODULE))]
 pub use kernel::sync::barrier::{

@@ -2,9 +2,9 @@
 
 //! Inline atomic loads and stores for hits.
 //!
-//! The ones of the `kernel` crate are calls of C functions, and a hit makes a dozen of them. These compile to
-//! the same instructions without the call. On the host the `kernel` crate has what is used, which loom and
-//! the tests with interrupts know.
+//! The kernel crate's atomics call C functions, and a hit does a dozen of these operations. The
+//! ones here compile to the same instructions without the call. On the host they use the crate's
+//! atomics, which loom and the tests with interrupts know.
 
 use kernel::sync::atomic::Atomic;
 
@@ -13,19 +13,19 @@ pub(crate) trait Load {
     /// The type of its value.
     type Value;
 
-    /// As `load(Relaxed)`.
+    /// Like `load(Relaxed)`.
     fn relaxed(&self) -> Self::Value;
 
-    /// As `load(Acquire)`.
+    /// Like `load(Acquire)`.
     fn acquire(&self) -> Self::Value;
 }
 
 /// An atomic with inline stores. Any context.
 pub(crate) trait Store {
-    /// As `store(Release)`.
+    /// Like `store(Release)`.
     fn release(&self, value: u64);
 
-    /// As `xchg(value, Acquire)`.
+    /// Like `xchg(value, Acquire)`.
     fn exchange(&self, value: u64) -> u64;
 }
 
@@ -52,8 +52,8 @@ impl Store for Atomic<u64> {
         self.store(value, kernel::sync::atomic::Release);
     }
 
-    /// An exchange, since loom lets a store come between the load and the store of an exchange
-    /// (<https://github.com/tokio-rs/loom/issues/254>). It does not do that to another exchange.
+    /// Uses an exchange, since loom lets a store come between the load and the store of an exchange
+    /// (<https://github.com/tokio-rs/loom/issues/254>), but not another exchange.
     #[cfg(loom)]
     fn release(&self, value: u64) {
         self.xchg(value, kernel::sync::atomic::Release);
@@ -75,15 +75,16 @@ macro_rules! load {
                 #[inline(always)]
                 fn relaxed(&self) -> $value {
                     use core::sync::atomic::{Ordering, $core};
-                    // SAFETY: It is valid memory, and all accesses to it are atomic ones: the
-                    // kernel's, whose loads of this size are single instructions, as this one.
+                    // SAFETY: The memory is valid, and all accesses to it are atomic: this load,
+                    // and the kernel's, whose loads of this size are single instructions, too.
                     unsafe { $core::from_ptr(self.as_ptr()) }.load(Ordering::Relaxed)
                 }
 
                 #[inline(always)]
                 fn acquire(&self) -> $value {
                     use core::sync::atomic::{Ordering, $core};
-                    // SAFETY: As above. What it orders is what smp_load_acquire() orders.
+                    // SAFETY: The memory is valid, and all accesses to it are atomic, as for
+                    // `relaxed()`. The load has the ordering of smp_load_acquire().
                     unsafe { $core::from_ptr(self.as_ptr()) }.load(Ordering::Acquire)
                 }
             }
@@ -104,9 +105,9 @@ impl Store for Atomic<u64> {
     fn release(&self, value: u64) {
         use core::sync::atomic::AtomicU64;
         use core::sync::atomic::Ordering;
-        // SAFETY: It is valid memory, and all accesses to it are atomic ones: this store, which is one
-        // instruction on the 64-bit CPUs that there are modules for, loads of that kind, and the kernel's xchg()
-        // and cmpxchg(), which lose no such store. What it orders is what smp_store_release() orders.
+        // SAFETY: The memory is valid, and all accesses to it are atomic: this store, which is one
+        // instruction on the supported 64-bit CPUs, loads of that kind, and the kernel's xchg() and
+        // cmpxchg(), which lose no such store. The store has the ordering of smp_store_release().
         unsafe { AtomicU64::from_ptr(self.as_ptr()) }.store(value, Ordering::Release);
     }
 
@@ -115,11 +116,12 @@ impl Store for Atomic<u64> {
     fn exchange(&self, value: u64) -> u64 {
         use core::sync::atomic::AtomicU64;
         use core::sync::atomic::Ordering;
-        // SAFETY: As above. It is the instruction that xchg() is.
+        // SAFETY: The memory is valid, and all accesses to it are atomic. The swap compiles to the
+        // instruction of xchg().
         unsafe { AtomicU64::from_ptr(self.as_ptr()) }.swap(value, Ordering::Acquire)
     }
 
-    // Which instruction is best is known when the kernel has booted.
+    // The kernel patches in the best instruction when it boots, so call its function.
     #[cfg(not(CONFIG_X86_64))]
     #[inline(always)]
     fn exchange(&self, value: u64) -> u64 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Means that hits rely on: preemption that is off, pointers that are replaced while hits use them,
-//! and inline atomic loads and stores, and their order.
+//! Synchronization for hits: a token for disabled preemption, RCU-protected pointers, inline atomic
+//! loads and stores, and barriers.
 
 mod barrier;
 mod load;

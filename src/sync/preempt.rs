@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Preemption that is off, as a token.
+//! A token that proves that preemption is off.
 
 use core::marker::PhantomData;
 
 /// Proof that preemption is off for `'a`: the code stays on one CPU, and no RCU grace period ends.
 ///
-/// Each callback of a hit creates one and passes it on. It is the number of the CPU, so it costs what that would.
+/// Each callback of a hit creates one and passes it on. It is the number of the CPU, so it costs
+/// what that would.
 ///
 /// # Invariants
 ///
@@ -14,7 +15,7 @@ use core::marker::PhantomData;
 #[derive(Clone, Copy)]
 pub struct PreemptOff<'a> {
     cpu: usize,
-    /// Bound to `'a`, and neither `Send` nor `Sync`.
+    /// Bound to `'a`; neither `Send` nor `Sync`.
     _here: PhantomData<(&'a (), *mut ())>,
 }
 
@@ -23,10 +24,10 @@ impl PreemptOff<'_> {
     ///
     /// # Safety
     ///
-    /// Preemption is off for the whole lifetime, and `cpu` runs this.
+    /// Preemption is off for the whole lifetime, and the code runs on `cpu`.
     #[inline(always)]
     pub unsafe fn assume_on(cpu: usize) -> Self {
-        // INVARIANT: By the caller.
+        // INVARIANT: The caller guarantees that preemption is off for the lifetime, on this CPU.
         Self {
             cpu,
             _here: PhantomData,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A value that hits read and tasks replace (as `rcu_assign_pointer()` does).
+//! RCU-protected pointers that hits read and tasks replace (like `rcu_assign_pointer()`).
 
 use super::{
     Load,
@@ -17,9 +17,10 @@ use kernel::sync::{
     ArcBorrow, //
 };
 
-/// An [`Arc`] that can be replaced while others use what is in it.
+/// An [`Arc`] that can be replaced while readers use the old value.
 pub struct Published<T: Send + Sync> {
-    /// From [`Arc::into_raw`]; the reference is dropped a grace period after it was replaced.
+    /// From [`Arc::into_raw`]; the reference to an old value is dropped a grace period after the
+    /// replacement.
     value: Atomic<*mut T>,
 }
 
@@ -31,7 +32,7 @@ impl<T: Send + Sync> Published<T> {
         }
     }
 
-    /// The value, for a hit. Any context.
+    /// Returns the value, for a hit. Any context.
     #[inline(always)]
     pub fn read<'a>(&'a self, _preempt: PreemptOff<'a>) -> &'a T {
         // SAFETY: A replaced value is kept for a grace period, which does not end before
@@ -39,23 +40,25 @@ impl<T: Send + Sync> Published<T> {
         unsafe { &*self.value.acquire() }
     }
 
-    /// The value, to keep. Task context.
+    /// Returns a reference to the value. Task context.
     pub fn get(&self) -> Arc<T> {
         let _guard = rcu::read_lock();
         // SAFETY: Within the read-side critical section a replaced value keeps its reference, so
-        // there is one to be shared.
+        // the count is not 0 and can be increased.
         unsafe { ArcBorrow::from_raw(self.value.load(Acquire)) }.into()
     }
 
-    /// Replaces the value, and waits until no hit uses the old one. Task context.
+    /// Replaces the value, and waits until hits have stopped using the old one. Task context.
     pub fn replace(&self, value: Arc<T>) {
         drop(self.swap(value));
     }
 
-    /// Replaces the value. Dropping the result waits until no hit uses the old one. Task context.
+    /// Replaces the value. Dropping the result waits until hits have stopped using the old one.
+    /// Task context.
     pub fn swap(&self, value: Arc<T>) -> Retired<T> {
         let old = self.value.xchg(Arc::into_raw(value).cast_mut(), Full);
-        // SAFETY: The pointer came from `Arc::into_raw`, and the exchange has taken over its reference.
+        // SAFETY: The pointer came from `Arc::into_raw`, and the exchange has taken over its
+        // reference.
         Retired(Some(unsafe { Arc::from_raw(old) }))
     }
 }
@@ -64,7 +67,7 @@ impl<T: Send + Sync> Published<T> {
 pub struct Retired<T>(Option<Arc<T>>);
 
 impl<T> Retired<T> {
-    /// Drops several, and waits once for all of them. Task context.
+    /// Drops several values after a single grace period. Task context.
     pub fn drop_all(list: impl IntoIterator<Item = Self>) {
         let mut list = list.into_iter().peekable();
         if list.peek().is_some() {
@@ -77,7 +80,7 @@ impl<T> Retired<T> {
 impl<T> Drop for Retired<T> {
     fn drop(&mut self) {
         if self.0.is_some() {
-            // The reference is dropped after this.
+            // Only then may the reference be dropped.
             rcu::synchronize_rcu();
         }
     }
@@ -85,7 +88,8 @@ impl<T> Drop for Retired<T> {
 
 impl<T: Send + Sync> Drop for Published<T> {
     fn drop(&mut self) {
-        // SAFETY: The pointer came from `Arc::into_raw`, and `self`, which has its reference, is going away.
+        // SAFETY: The pointer came from `Arc::into_raw`, and `self`, which has its reference, is
+        // going away.
         drop(unsafe { Arc::from_raw(self.value.load(Acquire)) });
     }
 }
