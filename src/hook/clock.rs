@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How the clocks of hits are read.
+//! Reading of the trace clocks in hits.
 
 use crate::{
     event::clock::{
@@ -13,7 +13,8 @@ use crate::{
 
 pub(super) use clock::global;
 
-/// Chooses how the clock `global` is read. Task context, sleeps; once, before it is read.
+/// Chooses how the clock `global` is read. Task context, sleeps. Called once, before the clock is
+/// read.
 pub(crate) fn init() {
     let known = clock::of_cpus();
     let of_cpus = CpuClock {
@@ -35,7 +36,7 @@ pub(crate) fn init() {
 #[inline(always)]
 pub(super) fn read(clock: Clock) -> u64 {
     match clock {
-        // The clock of triggers that name none.
+        // The default clock of triggers.
         Clock::Global => clock::global(),
         other => read_other(other),
     }

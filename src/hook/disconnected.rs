@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Sources that were disconnected, and whose last hits may wait for user memory as long as a program likes.
+//! Disconnected sources whose last hits may wait for user memory, for an unbounded time.
 
 use crate::rust::{
     queue::Queue,
@@ -23,7 +23,8 @@ use kernel::{
     },
 };
 
-/// A source that is dropped by work when its last hit has returned, so that nobody waits for it with a lock held.
+/// A source that work drops when its last hit has returned, so that nothing waits for it with a
+/// lock held.
 #[pin_data]
 struct Disconnected {
     _source: KBox<dyn Source>,
@@ -43,8 +44,9 @@ impl WorkItem for Disconnected {
     }
 }
 
-/// Drops a source of a built-in event, which was disconnected, when its last hit has returned. Waits here if
-/// there is no memory to do so later.
+/// Drops a disconnected source when its last hit has returned. Waits here if the allocation for
+/// doing so later fails. The event is built in, or its hits have ended: its reference may be put
+/// before.
 pub(super) fn drop_later(queue: &Queue, source: KBox<dyn Source>) {
     let Ok(memory) = UniqueArc::new_uninit(GFP_KERNEL) else {
         source::synchronize_all();
@@ -55,7 +57,7 @@ pub(super) fn drop_later(queue: &Queue, source: KBox<dyn Source>) {
         dropping <- new_work!("rhist::Disconnected::dropping"),
     }? Error));
     if let Ok(disconnected) = disconnected {
-        // Does not fail: the work is new.
+        // This cannot fail: the work is new.
         let _ = queue.get().enqueue(Arc::from(disconnected));
     }
 }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Lists and sources that are not used for new hits any more, but may be by hits that have not
-//! returned.
+//! Deferred freeing of lists and sources that new hits do not use any more, but running hits may.
 //!
-//! They are removed with the lock of the registry held, and waited for after it was released, since
-//! a grace period takes many milliseconds, and everybody who reads or sets a trigger needs the
-//! lock.
+//! They are removed with the lock of the registry held, and freed after it was released, since a
+//! grace period takes many milliseconds, and everything that reads or sets triggers needs the lock.
 
 use super::{
     disconnected,
@@ -28,22 +26,23 @@ use kernel::{
     sync::Arc, //
 };
 
-/// A source that was disconnected. Dropping it waits for its hits; for those that may fault, later
-/// and without the locks of the caller, if the event is built in.
+/// A disconnected source. Dropping it waits for its hits. If these may fault and the event is built
+/// in, the wait happens later, without the locks of the caller.
 struct Detached {
     source: Option<KBox<dyn Source>>,
-    /// The source needs it.
+    /// The event that the source uses.
     event: Arc<Event>,
     queue: Arc<Queue>,
 }
 
 impl Detached {
-    /// Returns whether its hits may fault, so that only [`source::synchronize_all`] waits for them.
+    /// Whether its hits may fault, and have to be waited for before its event is put, by
+    /// [`source::synchronize_all`]: a built-in event stays anyway.
     fn faults(&self) -> bool {
         self.event.may_fault() && !self.event.is_built_in()
     }
 
-    /// Drops it after its hits were waited for.
+    /// Drops the source, after `wait()`.
     fn drop_waited(&mut self) {
         if let (Some(source), true) = (self.source.take(), self.event.may_fault()) {
             disconnected::drop_later(&self.queue, source);
@@ -68,8 +67,9 @@ impl Drop for Detached {
     }
 }
 
-/// Lists and sources that hits may still use. Dropping it waits for these hits: once for each of
-/// the three kinds, however many there are. Task context, without the lock of the registry.
+/// Lists and sources that running hits may still use. Dropping it waits for these hits: once for
+/// each of the three kinds, however many items it has. Task context, without the lock of the
+/// registry.
 #[derive(Default)]
 pub(crate) struct Leftovers {
     sources: KVec<Detached>,
@@ -78,19 +78,20 @@ pub(crate) struct Leftovers {
 }
 
 impl Leftovers {
-    // Without memory to keep it, a list or source is dropped at once, which waits for its hits.
+    // If the allocation fails, the list or source is dropped at once, which waits for its hits.
 
-    /// Keeps a list that was replaced.
+    /// Keeps a list of triggers that was replaced.
     pub(super) fn keep_triggers(&mut self, list: Retired<Triggers>) {
         let _ = self.triggers.push(list, GFP_KERNEL);
     }
 
-    /// Keeps a list that was replaced.
+    /// Keeps a list of switches that was replaced.
     pub(super) fn keep_switches(&mut self, list: Retired<Switches>) {
         let _ = self.switches.push(list, GFP_KERNEL);
     }
 
-    /// Keeps a source of `event` that was disconnected. With hits that may fault, it is given to `queue` in the end.
+    /// Keeps a disconnected source of `event`. If its hits may fault, it is dropped on `queue` in
+    /// the end.
     pub(super) fn keep_source(
         &mut self,
         source: KBox<dyn Source>,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Events with triggers, and the way of a hit to these.
+//! Events with triggers, and the path of a hit to them.
 //!
-//! A [`Hook`] is an event with its triggers. Its [`Source`] passes each hit, with the record, to its
-//! [`Dispatch`], which is the [`Receiver`] and passes the hit to the triggers.
+//! A [`Hook`] is an event with its triggers. Its [`Source`] passes each hit, with the record, to
+//! its [`Dispatch`], which is the [`Receiver`] and passes the hit to the triggers.
 //!
 //! # Contexts
 //!
 //! A hit may come in any context, NMI included, always with preemption off. It reads the list of
-//! triggers through one pointer. A list that was replaced is freed after a grace period, so a hit takes no
-//! lock and no reference.
+//! triggers through one pointer. A replaced list is freed after a grace period, so a hit takes
+//! neither lock nor reference.
 
 pub(crate) mod clock;
 mod disconnected;
@@ -101,20 +101,20 @@ pub(crate) type Switches = KVec<Arc<Switch>>;
 /// Passes the hits of an event to its switches, then to its triggers.
 pub(crate) struct Dispatch {
     /// The trigger of the fast path, or null: the only trigger of the event, if it is a
-    /// [leaf](HistTrigger::is_leaf) and there are no switches. It is on the list of triggers, too, and cleared
-    /// here before it is removed there.
+    /// [leaf](HistTrigger::is_leaf) and the event has no switches. It is on the list of triggers,
+    /// too, and cleared here before it is removed there.
     leaf: Atomic<*mut HistTrigger>,
-    /// As `leaf`, for an [emitter](HistTrigger::is_emitter).
+    /// Like `leaf`, for an [emitter](HistTrigger::is_emitter).
     emitter: Atomic<*mut HistTrigger>,
     switches: Published<Switches>,
     triggers: Arc<Published<Triggers>>,
     handlers: Arc<Handlers>,
-    /// The event, if it is a synthetic one.
+    /// Set if the event is a synthetic one.
     emitted: Option<Emitted>,
     pollers: Arc<Pollers>,
     /// The wait queue of pollers of this event.
     poll_index: usize,
-    /// Hits lost because the source had no memory for a record.
+    /// Number of hits lost because the source failed to allocate a record.
     lost: Atomic<u64>,
 }
 
@@ -123,10 +123,10 @@ struct HitContext<'a> {
     /// The clock that was read last, and its time: the same for all triggers.
     time: Cell<Option<(Clock, u64)>>,
     handlers: &'a Handlers,
-    /// Where the stack begins. `None` on the fast path, which does not read it; but a synthetic
-    /// event may that it makes happen.
+    /// The frame where the stack begins. `None` on the fast path, which reads no stack; a synthetic
+    /// event that the hit emits may read it nevertheless.
     frame: Option<Frame<'a>>,
-    /// The hit of another event that makes this one happen.
+    /// The hit of another event that emits this one.
     origin: Option<&'a Origin<'a>>,
 }
 
@@ -179,7 +179,7 @@ impl Dispatch {
         trigger.hit_plain(&Hit::new(record, preempt, &context));
     }
 
-    /// Counts a hit of a leaf, unless it rejects the hit. Any context.
+    /// Counts a hit of a leaf, unless the filter rejects the hit. Any context.
     #[inline(never)]
     fn hit_filtered(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: Record<'_>) {
         let context = self.context(None);
@@ -223,20 +223,21 @@ impl Dispatch {
         }
     }
 
-    /// A trigger of a fast path, unless there are pollers.
+    /// Returns the trigger of a fast path, unless a file is polled.
     #[inline(always)]
     fn only<'a>(
         &'a self,
         trigger: &Atomic<*mut HistTrigger>,
         _preempt: PreemptOff<'a>,
     ) -> Option<&'a HistTrigger> {
-        // SAFETY: It is on the list of triggers: it is cleared before a list without it is published, and the old list is
-        // kept for a grace period, which does not end before preemption is on again.
+        // SAFETY: The trigger is on the list of triggers: the pointer is cleared before a list
+        // without it is published, and the old list is kept for a grace period, which does not end
+        // before preemption is on again.
         let trigger = unsafe { trigger.acquire().as_ref() };
         trigger.filter(|_| !Pollers::any())
     }
 
-    /// Lets hits take the slow path, before the lists change.
+    /// Makes hits take the slow path, before the lists change.
     fn leave_fast_path(&self) {
         self.leaf.store(ptr::null_mut(), Relaxed);
         self.emitter.store(ptr::null_mut(), Relaxed);
@@ -245,7 +246,7 @@ impl Dispatch {
     /// Wakes the pollers of the event's histograms.
     #[cold]
     fn notify(&self, triggers: &Triggers) {
-        // A histogram with a name is shown for other events too.
+        // A named histogram is shown for other events, too.
         let shared = triggers.iter().any(|trigger| trigger.data.name().is_some());
         self.pollers.notify((!shared).then_some(self.poll_index));
     }
@@ -272,7 +273,7 @@ impl Receiver for Dispatch {
             Some(Entry::Columns) => self.hit_columns(trigger, preempt, record),
             Some(Entry::Ranged) => self.hit_ranged(trigger, preempt, record),
             Some(Entry::Filtered) => self.hit_filtered(trigger, preempt, record),
-            // No leaf enters so.
+            // A leaf never has this entry, or is paused.
             Some(Entry::Trace) | None => (),
         }
     }
@@ -292,8 +293,8 @@ impl Receiver for Dispatch {
     fn hit_all(&self, preempt: PreemptOff<'_>, record: &[u8], frame: Frame<'_>) {
         let triggers = self.triggers.read(preempt);
         let origin = match &self.emitted {
-            // SAFETY: All that emit synthetic events do so on behalf of an `Origin`. It is used
-            // during this hit only.
+            // SAFETY: Every emitter of synthetic events passes an `Origin`. It is used during this
+            // hit only.
             Some(emitted) => unsafe { emitted.origin::<Origin<'_>>(preempt) },
             None => None,
         };
@@ -323,14 +324,14 @@ impl Receiver for Dispatch {
 
 probe_entry_points!(Dispatch);
 
-/// What hooks share.
+/// State shared by all hooks.
 pub(crate) struct Shared {
     pub(crate) instance: Arc<Instance>,
-    /// For events that no tracepoint of their own fires.
+    /// Handlers for events without a tracepoint of their own.
     handlers: Arc<Handlers>,
     /// Pollers of `hist` files.
     pub(crate) pollers: Arc<Pollers>,
-    /// The empty lists, which can be published without an allocation.
+    /// Empty lists, which can be published without an allocation.
     no_switches: Arc<Switches>,
     no_triggers: Arc<Triggers>,
     /// Memory for the records of rhist's probes; `None` with `probes=0`.
@@ -340,8 +341,8 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Creates it, with rhist's probes if `probes`. Fails with `ENOMEM`, and with `EBUSY` if their memory exists
-    /// already.
+    /// Creates it, with rhist's probes if `probes`. Fails with `ENOMEM`, and with `EBUSY` if their
+    /// memory exists already.
     pub(crate) fn new(instance: Arc<Instance>, probes: bool) -> Result<Self> {
         let records = match probes {
             true => Some(Arc::new(Records::new()?, GFP_KERNEL)?),
@@ -361,14 +362,15 @@ impl Shared {
 
 /// An event with triggers or switches, or one that a switch targets.
 ///
-/// One serves all tracing directories, since the kernel can connect the event of a system call only once for the
-/// instance `rhist`; but each directory has its own for the marker. Changed by one task at a time.
+/// One hook serves all tracing directories, since the kernel can connect the event of a system call
+/// only once for the instance `rhist`; but each directory has its own hook for the marker. Changed
+/// by one task at a time.
 pub(crate) struct Hook {
-    /// `None` while there is neither trigger nor switch.
+    /// `None` while the hook has neither triggers nor switches.
     source: Option<KBox<dyn Source>>,
     dispatch: Arc<Dispatch>,
     event: Arc<Event>,
-    /// Of [`Shared`].
+    /// The queue of [`Shared`].
     disconnected: Arc<Queue>,
 }
 
@@ -398,7 +400,7 @@ impl Hook {
         })
     }
 
-    /// Connects a source, if there is none. With `context`, it fills in the context of hits.
+    /// Connects a source, unless one is connected. With `context`, it fills in the context of hits.
     fn connect(&mut self, shared: &Shared, context: bool) -> Result {
         if self.source.is_none() {
             let (instance, dispatch) = (shared.instance.clone(), self.dispatch.clone());
@@ -406,7 +408,7 @@ impl Hook {
             let probe = records.and_then(|records| Some((find(&self.event)?, records)));
             // SAFETY: The source is disconnected, and its hits are waited for, before it and its
             // event are dropped (`Hook::disconnect()`, `Detached`). The receiver is a `Dispatch`,
-            // as `probe_entry_points!` has it.
+            // as `probe_entry_points!` requires.
             self.source = Some(unsafe {
                 match probe {
                     _ if self.event.is_marker() => {
@@ -425,7 +427,7 @@ impl Hook {
         Ok(())
     }
 
-    /// Disconnects the source, if there is one. Its hits are waited for when `left` is dropped.
+    /// Disconnects the source, if one is connected. Dropping `left` waits for its hits.
     pub(crate) fn disconnect(&mut self, left: &mut Leftovers) {
         if let Some(mut source) = self.source.take() {
             source.disconnect();
@@ -433,13 +435,13 @@ impl Hook {
         }
     }
 
-    /// Whether it has neither triggers nor switches.
+    /// Whether the hook has neither triggers nor switches.
     pub(crate) fn is_idle(&self) -> bool {
         self.triggers().is_empty() && self.switches().is_empty()
     }
 
-    /// System and name of the event, the name of its source, and the hits lost in it; `None` without a
-    /// source.
+    /// System and name of the event, the name of its source, and the hits lost in it; `None`
+    /// without a source.
     pub(crate) fn source(&self) -> Option<([&CStr; 2], &'static str, u64)> {
         let source = self.source.as_ref()?;
         let lost = self.dispatch.lost.load(Relaxed);
@@ -451,7 +453,7 @@ impl Hook {
         self.event.names()
     }
 
-    /// The event, whatever the tracing directory.
+    /// The event's id, the same in all tracing directories.
     pub(crate) fn id(&self) -> EventId {
         self.event.id()
     }
@@ -476,8 +478,8 @@ impl Hook {
         self.dispatch.switches.get()
     }
 
-    /// Adds a switch for the histograms of `target`, which may be those of this hook. Fails with `ENOMEM`, and
-    /// as the source does.
+    /// Adds a switch for the histograms of `target`, which may be this hook's own. Fails with
+    /// `ENOMEM`, and as the source does.
     pub(crate) fn add_switch(
         &mut self,
         shared: &Shared,
@@ -504,7 +506,7 @@ impl Hook {
     /// Publishes a list with a new trigger or switch, then connects the source. In this order,
     /// since connecting a user event may set the enable bit of a program, whose writes have to be
     /// counted from then on. With `context`, the new one reads the context of hits. `swap`
-    /// publishes the list and leaves the old one.
+    /// publishes the new list and keeps the old one in `left`.
     fn publish(
         &mut self,
         shared: &Shared,
@@ -520,7 +522,7 @@ impl Hook {
         self.choose_leaf();
         let connected = self.connect(shared, context);
         if connected.is_err() {
-            // There was no source, so the lists had been empty.
+            // The source was not connected before, so the lists had been empty.
             self.change(|dispatch| {
                 left.keep_triggers(dispatch.triggers.swap(shared.no_triggers.clone()));
                 left.keep_switches(dispatch.switches.swap(shared.no_switches.clone()));
@@ -538,7 +540,7 @@ impl Hook {
         done
     }
 
-    /// Publishes the trigger of a fast path, if there is one.
+    /// Publishes the only trigger as the one of a fast path, if it can take one.
     fn choose_leaf(&self) {
         if let ([trigger], true) = (&self.triggers()[..], self.switches().is_empty()) {
             let only = Arc::as_ptr(trigger).cast_mut();
@@ -559,7 +561,7 @@ impl Hook {
     }
 
     /// Removes the triggers for which `keep` is false: hits may use them until `left` is dropped.
-    /// Fails with `ENOMEM`, but not if all are removed; then none is removed.
+    /// Fails with `ENOMEM`, unless all are removed; on failure, none is removed.
     pub(crate) fn retain(
         &self,
         shared: &Shared,
@@ -574,7 +576,7 @@ impl Hook {
         Ok(())
     }
 
-    /// As [`Hook::retain`], for switches.
+    /// [`Hook::retain`] for switches.
     pub(crate) fn retain_switches(
         &self,
         shared: &Shared,
@@ -589,8 +591,8 @@ impl Hook {
         Ok(())
     }
 
-    /// Adds a trigger. It counts all hits that begin after this returned. Fails with `ENOMEM`, and as the source
-    /// does.
+    /// Adds a trigger. It counts all hits that begin after this returns. Fails with `ENOMEM`, and
+    /// as the source does.
     pub(crate) fn add(
         &mut self,
         shared: &Shared,
@@ -606,7 +608,7 @@ impl Hook {
         })
     }
 
-    /// Copies the list of triggers, with room for `more`.
+    /// Copies the list of triggers, with capacity for `more`.
     fn copy(&self, more: usize) -> Result<Triggers> {
         let triggers = self.triggers();
         let mut list = Triggers::with_capacity(triggers.len() + more, GFP_KERNEL)?;
@@ -618,7 +620,7 @@ impl Hook {
 }
 
 /// Publishes the items of a list for which `keep` is true, which are not all of them. Returns the
-/// list before.
+/// old list.
 fn retain<T: Send + Sync>(
     list: &Published<KVec<Arc<T>>>,
     none: &Arc<KVec<Arc<T>>>,
@@ -657,7 +659,7 @@ impl<T: Placed> InDir<T> {
 
 impl Drop for Hook {
     fn drop(&mut self) {
-        // Waits here, if it was still connected.
+        // Waits here, if the source was still connected.
         self.disconnect(&mut Leftovers::default());
     }
 }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Waking tasks that poll `hist` files.
+//! Wait queues for tasks that poll `hist` files.
 //!
-//! Without pollers, a hit only loads one counter, which changes when a file begins or ends to be polled, and
-//! executes no barrier between its counting and that load. A hit that sees no poller must not be missed by
-//! a poller that reads the histogram too early. So a new poller waits for a grace period between incrementing
-//! the counter and reading the histogram: hits have preemption off, so a hit that did not see the counter
-//! has ended by then, and the poller sees what it counted.
+//! Without pollers, a hit only loads one counter, which changes when a file begins or ends to be
+//! polled; it executes no barrier between its counting and that load. A poller that reads the
+//! histogram too early must not miss a hit that did not see it. So a new poller waits for a grace
+//! period between incrementing the counter and reading the histogram: hits have preemption off, so
+//! a hit that did not see the counter has ended by then, and the poller sees its counts.
 //!
-//! With pollers, hits execute a full barrier, as in C. They wake a queue once; to be woken again, a poller has
-//! to call `poll()` again, as all users of it do. So a slow poller is not woken for each hit, and an event
-//! that the wakeup itself fires (`irq_vectors:irq_work_entry`) does not loop.
+//! With pollers, hits execute a full barrier, as in C. They wake a queue once; to be woken again, a
+//! poller has to call `poll()` again, as all its users do. So a slow poller is not woken for each
+//! hit, and an event that the wakeup itself fires (`irq_vectors:irq_work_entry`) does not loop.
 //!
-//! To find out how many hits there were takes a look at all entries. So the queue counts how often it was woken: while
-//! it waits for a hit, there was none.
+//! Counting the hits of a histogram takes a look at all entries. So each queue counts its wakeups:
+//! while it stays armed, no hit has come.
 
 use crate::{
     rust::{
@@ -41,7 +41,8 @@ use kernel::{
     },
 };
 
-/// Number of open files that are polled. Of the whole module, so that a hit reads it without following a pointer.
+/// Number of open files that are polled. One for the whole module, so that a hit reads it without
+/// following a pointer.
 static WATCHERS: Atomic<u32> = Atomic::new(0);
 
 /// log2 of the number of wait queues.
@@ -49,22 +50,23 @@ const BITS: u32 = 4;
 
 /// The wait queues of `hist` files.
 ///
-/// A task may poll before its event has a hook and after, so the queues belong to no hook. An event has one of
-/// a few, so a poller may also be woken by another event.
+/// A task may poll both before and after its event gets a hook, so the queues do not belong to
+/// hooks. Events share a few queues, so a poller may also be woken by another event.
 pub(crate) struct Pollers {
     waiters: KVec<Waiters>,
 }
 
 struct Waiters {
-    /// How often a hit has woken them, and [`ARMED`]. Both change in one step.
+    /// Number of wakeups by hits, and [`ARMED`]. Both change in one step.
     state: Atomic<u64>,
     queue: Pin<KBox<PollQueue>>,
 }
 
-/// In the state of a queue: a task may wait that was not woken since. A hit has to wake.
+/// Flag in the state of a queue: a task may be waiting that was not woken since. The next hit has
+/// to wake it.
 const ARMED: u64 = 1;
 
-/// The unit of the number of times that a hit has woken.
+/// The unit of the number of wakeups.
 const WOKEN: u64 = 2;
 
 impl Pollers {
@@ -81,18 +83,18 @@ impl Pollers {
 
     /// The index of an event's queue.
     pub(crate) fn index_of(event: EventId) -> usize {
-        // Events defined in one file lie side by side: their addresses differ in a few bits.
+        // Events defined in one file are adjacent: their addresses differ in a few bits.
         (event.number().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - BITS)) as usize
     }
 
-    /// Whether any file is polled. Any context, with preemption off since before what the pollers are to see was
+    /// Whether any file is polled. Any context, with preemption off since before the hit was
     /// counted.
     #[inline]
     pub(super) fn any() -> bool {
         WATCHERS.relaxed() != 0
     }
 
-    /// Wakes the tasks of one queue, or of all, for what was counted before. Any context, after
+    /// Wakes the tasks of one queue, or of all, after a hit was counted. Any context, after
     /// [`Pollers::any`].
     #[cold]
     pub(super) fn notify(&self, queue_index: Option<usize>) {
@@ -112,7 +114,7 @@ impl Pollers {
 }
 
 impl Waiters {
-    /// Has the next hit wake them.
+    /// Makes the next hit wake the queue.
     fn arm(&self) {
         let state = self.state.load(Relaxed);
         if state & ARMED == 0 {
@@ -130,19 +132,20 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// Whether there was no hit between `earlier`, a call for the same file, and this one. If so, what was counted after
-    /// that call has not changed: the queue was armed all the time, and the first hit would have changed its state.
+    /// Whether no hit came between `earlier`, a call for the same file, and this one. If so, the
+    /// counts have not changed since that call: the queue was armed all the time, and the first hit
+    /// would have changed its state.
     pub(crate) fn is_quiet_since(&self, earlier: &Self) -> bool {
         // A hit may also come during this call, before the queue is armed once more.
         self.before == earlier.after && self.after == self.before && self.before & ARMED != 0
     }
 }
 
-/// Counts an open file in [`Pollers::any`].
+/// The share of an open file in [`Pollers::any`].
 struct Watching;
 
 impl Watching {
-    /// Begins to count it, and waits for a grace period.
+    /// Starts counting the file, and waits for a grace period.
     fn new() -> Self {
         WATCHERS.fetch_add(1, Relaxed);
         rcu::synchronize_rcu();
@@ -159,13 +162,13 @@ impl Drop for Watching {
 /// An open file of an event that may be polled.
 pub(crate) struct Poller {
     pollers: Arc<Pollers>,
-    /// Index of its queue; `None` if the event can have no hits.
+    /// Index of its queue; `None` if the event cannot have hits.
     queue_index: Option<usize>,
     watching: SetOnce<Watching>,
 }
 
 impl Poller {
-    /// Creates what an open file of `event` needs to be polled.
+    /// Creates the poll state of an open file of `event`.
     pub(crate) fn new(pollers: Arc<Pollers>, event: Option<EventId>) -> Self {
         Self {
             pollers,
@@ -174,8 +177,9 @@ impl Poller {
         }
     }
 
-    /// Adds the caller of `poll()` to the queue: it is woken by the next hit that it does not see when it reads
-    /// the histogram afterwards. The first call takes a grace period. Task context, may sleep.
+    /// Adds the caller of `poll()` to the queue: it is woken by the next hit that it does not see
+    /// when it reads the histogram afterwards. The first call takes a grace period. Task context,
+    /// may sleep.
     pub(crate) fn look_again(&self, table: &PollTable<'_>) -> Look {
         let Some(here) = self
             .queue_index
@@ -184,14 +188,15 @@ impl Poller {
             return Look::default();
         };
         if self.watching.as_ref().is_none() {
-            // If another thread was faster, the file is counted twice until this one has waited, too.
+            // If another thread was faster, the file is counted twice until this one has waited,
+            // too.
             self.watching.populate(Watching::new());
         }
         here.queue.wait(table);
         let before = here.state.load(Acquire);
         here.arm();
-        // Pairs with the one in `notify`: either the hit sees that it has to wake, or what it
-        // counted is seen.
+        // Pairs with the one in `notify`: either the hit sees that it has to wake, or the poller
+        // sees its counts.
         cpu::smp_mb();
         let after = here.state.load(Acquire);
         Look { before, after }

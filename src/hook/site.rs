@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The place of a trigger in the kernel.
+//! The site of a trigger in the kernel: event and tracing directory.
 
 use super::{
     trigger::{
@@ -21,7 +21,7 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// The event of a trigger in its tracing directory.
+/// The tracing directory of a trigger, and its task lists.
 pub(crate) struct EventSite {
     /// The tracing directory.
     pub(crate) dir: TracingDir,

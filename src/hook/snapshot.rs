@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The conditional snapshot of a tracing directory, for actions.
+//! Implements the conditional snapshot of a tracing directory for actions.
 
 use crate::{
     event::Hit,

@@ -2,15 +2,16 @@
 
 //! Finds the traced function in the stack of a hit.
 //!
-//! Between that function and rhist's callback are functions of the kernel whose number depends on the kind of
-//! the event, on other users of it, and on what the compiler inlined. The addresses of those next to the
-//! traced function are known. They are left out, as far as they follow one another without a gap, with
-//! everything before them. So is `__do_trace_*()` (`include/linux/tracepoint.h`), where the compiler has not
-//! inlined it.
+//! Between that function and rhist's callback are functions of the kernel whose number depends on
+//! the kind of the event, on other users of it, and on inlining by the compiler. The addresses of
+//! the functions next to the traced one are known. They are skipped, if they follow one another
+//! without a gap, with everything before them. So is `__do_trace_*()`
+//! (`include/linux/tracepoint.h`), where the compiler has not inlined it.
 //!
-//! That function can only be told by its name. It is static, several of one name may exist, and no exported
-//! function finds all of them. So the name of a return address is looked up at the first hit with it, and the
-//! result kept (`kallsyms_lookup()` by `%ps`, which takes no lock and is used in NMIs by printk(), too).
+//! That function can only be recognized by its name. It is static, several of one name may exist,
+//! and no exported function finds all of them. So the name of a return address is looked up at the
+//! first hit with it, and the result is cached (`kallsyms_lookup()` by `%ps`, which takes no lock
+//! and is used in NMIs by printk(), too).
 
 use crate::{
     event::Stack,
@@ -31,12 +32,12 @@ use core::sync::atomic::{
 };
 use kernel::prelude::*;
 
-/// What is between a handler and the traced function.
+/// The entries between a handler and the traced function.
 #[derive(Clone, Copy, PartialEq)]
 enum Between {
     Nothing,
-    /// An entry that is none of a function: of a trampoline made at runtime, or `ftrace_call` and the like. Where the function
-    /// has several users, the handler is called by another one, which that calls.
+    /// An entry outside functions: a trampoline made at runtime, `ftrace_call` or the like. If the
+    /// function has several users, another handler, called by the trampoline, calls this one.
     Trampoline,
     /// `__do_trace_*()`, unless it is inlined.
     Tracepoint,
@@ -60,14 +61,15 @@ impl Handler {
         })
     }
 
-    /// Whether it made the call that returns to `entry`.
+    /// Whether the handler made the call that returns to `entry`.
     fn made(&self, entry: u64) -> bool {
         (self.start + 1..=self.end).contains(&(entry as usize))
     }
 }
 
-/// The handlers of events that no tracepoint of their own fires, and what follows them: system calls, kprobes,
-/// function probes, uprobes. A probed instruction of x86 is replaced by `int3`, one of arm64 by `brk`.
+/// The handlers of events without a tracepoint of their own: system calls, kprobes, function
+/// probes, uprobes. Each with the entries that follow it. A probed instruction of x86 is replaced
+/// by `int3`, one of arm64 by `brk`.
 static HANDLERS: [(&CStr, Between); 38] = [
     (c"ftrace_syscall_enter", Between::Tracepoint),
     (c"ftrace_syscall_exit", Between::Tracepoint),
@@ -101,7 +103,7 @@ static HANDLERS: [(&CStr, Between); 38] = [
     (c"fprobe_return", Between::Nothing),
     (c"ftrace_return_to_handler", Between::Nothing),
     (c"return_to_handler", Between::Nothing),
-    // Of Linux 6.12.
+    // Linux 6.12.
     (c"fprobe_handler", Between::Trampoline),
     (c"fprobe_kprobe_handler", Between::Trampoline),
     (c"fprobe_exit_handler", Between::Nothing),
@@ -110,7 +112,8 @@ static HANDLERS: [(&CStr, Between); 38] = [
     (c"handler_chain", Between::Nothing),
 ];
 
-/// Their names, as they are looked up: not made on the stack of the kernel, of which they would take much.
+/// The names of the handlers, for the lookup. Static, since they would take much of the kernel's
+/// stack.
 static NAMES: [&CStr; HANDLERS.len()] = {
     let mut names = [c""; HANDLERS.len()];
     let mut handler = 0;
@@ -121,7 +124,7 @@ static NAMES: [&CStr; HANDLERS.len()] = {
     names
 };
 
-/// A cache of which return addresses are in `__do_trace_*()`.
+/// A cache of return addresses, and whether each is in `__do_trace_*()`.
 struct Tracepoints([AtomicUsize; 64]);
 
 impl Tracepoints {
@@ -132,7 +135,8 @@ impl Tracepoints {
     /// Whether `entry` returns to a `__do_trace_*()`. Any context.
     fn contain(&self, entry: u64) -> bool {
         let entry = entry as usize;
-        // Addresses of the kernel have their upper bits in common: one of these is replaced by the result.
+        // Kernel addresses have their upper bits in common: shift one out, and use the lowest bit
+        // for the result.
         let (key, slots) = (entry << 1, self.0.len());
         let Some(slot) = self.0.get((entry ^ entry >> 6) % slots) else {
             return false;
@@ -147,7 +151,7 @@ impl Tracepoints {
     }
 }
 
-/// Makes handlers of the functions at `addresses` that are known. Fails with `ENOMEM`.
+/// Creates handlers for the functions at `addresses`, except unknown ones. Fails with `ENOMEM`.
 fn all(addresses: impl IntoIterator<Item = (usize, Between)>) -> Result<KVec<Handler>> {
     let mut handlers = KVec::new();
     for (address, between) in addresses {
@@ -162,12 +166,13 @@ fn all(addresses: impl IntoIterator<Item = (usize, Between)>) -> Result<KVec<Han
 pub(crate) struct Handlers {
     next_to_traced: KVec<Handler>,
     tracepoints: Tracepoints,
-    /// `event_triggers_call()`: the stack begins behind it if no handler is found.
+    /// `event_triggers_call()`: the stack begins behind it if none of the handlers is found.
     caller: Option<Handler>,
 }
 
 impl Handlers {
-    /// The handlers of all events that no tracepoint of their own fires. May sleep. Fails with `ENOMEM`.
+    /// Creates the handlers for all events without a tracepoint of their own. May sleep. Fails with
+    /// `ENOMEM`.
     pub(crate) fn shared() -> Result<Self> {
         let addresses = function::addresses(&NAMES)?;
         let kernels = addresses.into_iter().zip(HANDLERS.iter().map(|(_, b)| *b));
@@ -182,7 +187,8 @@ impl Handlers {
         })
     }
 
-    /// The handlers of `event`, if a tracepoint of its own fires it. Fails with `ENOMEM`.
+    /// Creates the handlers of `event`; `None` if it has no tracepoint of its own. Fails with
+    /// `ENOMEM`.
     pub(crate) fn of(event: &Event) -> Result<Option<Self>> {
         let Some(addresses) = stack::handlers(event) else {
             return Ok(None);
@@ -215,8 +221,9 @@ impl Handlers {
             + usize::from(between == Between::Tracepoint && entries.get(begin).is_some_and(helper))
     }
 
-    /// Writes the return addresses of the current hit to `to`, beginning with the one into the traced function. `frame` is
-    /// that of rhist's function that the kernel has called. Any context.
+    /// Writes the return addresses of the current hit to `to`, beginning with the one into the
+    /// traced function. `frame` is the frame of the function of rhist that the kernel has called.
+    /// Any context.
     pub(super) fn stack(&self, frame: Frame<'_>, preempt: PreemptOff<'_>, to: &mut Stack) {
         let before = match stack::CAN_BEGIN {
             true => frame.before,
@@ -227,7 +234,8 @@ impl Handlers {
             return;
         };
         let before = entries.get(..before).unwrap_or(entries);
-        // The unwinder does not get past the trampoline of an optimized kprobe: then that is shown.
+        // The unwinder does not get past the trampoline of an optimized kprobe: then the trampoline
+        // is shown.
         let begin = self.begin(before).min(entries.len().saturating_sub(1));
         to.begin_at(begin);
     }

@@ -40,7 +40,7 @@ pub(crate) struct SwitchSettings {
     pub(crate) enable: bool,
     /// The event with the histograms, as `SYSTEM:EVENT`.
     pub(crate) target: KVec<u8>,
-    /// How often it fires, or [`UNLIMITED`].
+    /// Maximum number of times that it fires, or [`UNLIMITED`].
     pub(crate) count: u64,
     pub(crate) filter: Option<Condition>,
     /// The tasks whose hits do not count: see [`Switch::hit`].
@@ -52,7 +52,8 @@ pub(crate) struct SwitchSettings {
 /// An attached `enable_hist` or `disable_hist`.
 pub(crate) struct Switch {
     settings: SwitchSettings,
-    /// How often it has fired, if it has a count. Concurrent hits may exceed the count by one each.
+    /// Number of times it has fired, if that is limited. Concurrent hits may exceed the limit by
+    /// one each.
     fired: Atomic<u64>,
     /// Number of the kernel's own triggers that are older, and listed below it.
     older: Atomic<usize>,
@@ -92,8 +93,9 @@ impl Switch {
         filter.is_some_and(|condition| condition.filter.reads(record::CONTEXT))
     }
 
-    /// Whether its event has triggers in its tracing directory that need the record of a hit: it has a filter, or one
-    /// of `switches` has, or there are histograms among `triggers`, or the kernel has such a trigger. Any context.
+    /// Whether its event has triggers in its tracing directory that need the record of a hit: it
+    /// has a filter, one of `switches` has a filter, some of `triggers` are histograms there, or
+    /// the kernel has such a trigger. Any context.
     fn records_needed(&self, switches: &Switches, triggers: &Triggers) -> bool {
         let dir = &self.settings.dir;
         let mut switches = switches.iter().map(|switch| &switch.settings);
@@ -104,8 +106,8 @@ impl Switch {
 
     /// Fires, unless its count is used up or its filter rejects the hit. Any context.
     ///
-    /// Tasks are ignored only if the record is needed: else C calls triggers before it looks at the lists
-    /// (`__trace_trigger_soft_disabled()`).
+    /// Tasks are ignored only if the record is needed: otherwise C calls triggers before it checks
+    /// the task lists (`__trace_trigger_soft_disabled()`).
     #[inline]
     pub(super) fn hit(&self, hit: &Hit<'_>, switches: &Switches, triggers: &Triggers) {
         if self.settings.tasks.ignores(hit.preempt()) && self.records_needed(switches, triggers) {
@@ -117,21 +119,21 @@ impl Switch {
             }
         }
         if self.settings.count != UNLIMITED {
-            // The load keeps the number from growing for ever.
+            // The load keeps the number from growing without bound.
             let count = self.settings.count;
             if self.fired.load(Relaxed) >= count || self.fired.fetch_add(1, Relaxed) >= count {
                 return;
             }
         }
         for trigger in self.triggers.read(hit.preempt()) {
-            // Mostly nothing changes: then the cache line stays shared.
+            // Write only on a change, so that the cache line stays shared.
             if trigger.site.dir == self.settings.dir && trigger.paused() == self.settings.enable {
                 trigger.pause(!self.settings.enable);
             }
         }
     }
 
-    /// How often it still fires, or [`UNLIMITED`].
+    /// Number of times it still fires, or [`UNLIMITED`].
     fn left(&self) -> u64 {
         match self.settings.count {
             UNLIMITED => UNLIMITED,
@@ -144,7 +146,8 @@ impl Switch {
         self.older.load(Relaxed)
     }
 
-    /// Updates [`Switch::older`] after one of the kernel's own triggers was removed that had `older` below it.
+    /// Decrements [`Switch::older`] if the kernel's own trigger that was removed had `older`
+    /// triggers below it and was older than this.
     pub(crate) fn forget_older(&self, older: usize) {
         let now = self.older();
         if now > older {

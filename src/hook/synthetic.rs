@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Synthetic events that actions make happen.
+//! Synthetic events emitted by actions.
 //!
 //! Except on the fast path (`SynthTarget::leaf()`), an action calls the probes of the event
 //! (`rust/synthetic.c`), so all listeners get it: ftrace, perf, triggers of C and of rhist, in all
 //! instances. The probes get the values of the references as they are, and for each field the slot
 //! of its value.
 //!
-//! Hits of such an event nest in the hit that makes it happen: its histograms may make further events happen, and so
-//! on. So the number of those that happen within each other on a CPU is limited, and their strings and stacks are not
-//! on the stack of the kernel but in memory of the CPU.
+//! Hits of such an event nest in the hit that emits it: its histograms may emit further events, and
+//! so on. So the nesting depth on a CPU is limited, and strings and stacks are kept in per-CPU
+//! memory instead of the kernel's stack.
 
 use super::Dispatch;
 use crate::{
@@ -60,32 +60,33 @@ use kernel::{
     },
 };
 
-/// How many events may happen within each other on a CPU, in all contexts together. C has 4 for all hits.
+/// Maximum number of nested synthetic events on a CPU, in all contexts together. C has 4 for all
+/// hits.
 const DEPTH_MAX: usize = 4;
 
-/// Memory for the events that happen on each CPU.
+/// Per-CPU memory for events while they are emitted.
 pub(crate) struct Scratch {
     cpus: KVVec<CpuScratch>,
 }
 
 #[repr(align(64))]
 struct CpuScratch {
-    /// Events that happen now.
+    /// Number of events being emitted.
     depth: Atomic<u64>,
-    /// Memory for each of them, in this order.
+    /// Memory for each of them, the outermost first.
     slots: KVVec<UnsafeCell<ScratchSlot>>,
 }
 
-/// Memory for one event that has strings or stacks.
+/// Memory for one event with strings or stacks.
 struct ScratchSlot {
-    /// The values of the references, and those of strings at the addresses that references have.
+    /// The values of the references, then the values of strings at addresses that references have.
     vals: [u64; 2 * VARS_MAX],
     /// The strings and stacks: at most one for each reference.
     places: KVVec<Wide>,
 }
 
-// SAFETY: The slots are only accessed in `with()`, by the CPU that they belong to, and each only by the context that has
-// taken it.
+// SAFETY: The slots are only accessed in `with()`, by the CPU that they belong to, and each only by
+// the context that has taken it.
 unsafe impl Sync for Scratch {}
 
 impl Scratch {
@@ -107,7 +108,8 @@ impl Scratch {
         Ok(Self { cpus })
     }
 
-    /// Calls `run` with a slot that nobody else uses meanwhile. Returns its result, or false if there is none left.
+    /// Calls `run` with a slot for its exclusive use. Returns its result, or false if all slots are
+    /// in use.
     #[inline]
     fn with(&self, preempt: PreemptOff<'_>, run: impl FnOnce(&mut ScratchSlot) -> bool) -> bool {
         let Some(cpu) = self.cpus.get(preempt.cpu()) else {
@@ -119,29 +121,29 @@ impl Scratch {
         };
         cpu.depth.release(depth + 1);
         compiler_fence(SeqCst);
-        // SAFETY: Preemption is off, of which there is proof, so no other task runs on this CPU. A context that
-        // interrupts this one takes the slots behind it, and has set `depth` to what it was when this one goes on.
-        // So nobody else has this slot.
+        // SAFETY: The token proves that preemption is off, so no other task runs on this CPU. A
+        // context that interrupts this one takes later slots, and has restored `depth` when this
+        // one continues. So this context has the slot for itself.
         let done = run(unsafe { &mut *slot.get() });
         cpu.depth.release(depth);
         done
     }
 }
 
-/// The hit that makes a synthetic event happen: hits of that event have its stack.
+/// The hit that emits a synthetic event: hits of that event have its stack.
 pub(super) struct Origin<'a>(pub(super) &'a dyn Context);
 
 /// A synthetic event for actions.
 pub(crate) struct SynthEvent {
     event: synthetic::KernelSynthEvent,
     fields: KVec<SynthField>,
-    /// Whether some are strings or stacks.
+    /// Whether some fields are strings or stacks.
     wide: bool,
     scratch: Arc<Scratch>,
 }
 
 impl SynthEvent {
-    /// The synthetic event `name`; `None` if there is none. Takes event_mutex. Fails as
+    /// Finds the synthetic event `name`; `None` if it does not exist. Takes event_mutex. Fails as
     /// [`synthetic::KernelSynthEvent::find`], and with `ENOMEM`.
     pub(crate) fn find(
         name: &CStr,
@@ -209,7 +211,7 @@ impl SynthTarget for SynthEvent {
 }
 
 impl SynthEvent {
-    /// Makes an event with strings or stacks happen.
+    /// Emits an event with strings or stacks.
     #[inline(never)]
     fn emit_wide(
         &self,
@@ -220,7 +222,7 @@ impl SynthEvent {
         write: &mut dyn FnMut(usize, &mut Wide) -> bool,
         slot: &mut ScratchSlot,
     ) -> bool {
-        // To write them takes some of the stack, too, when they are a stack themselves.
+        // Writing them takes some of the stack, too, if they are a stack.
         if !stack::suffices(preempt) {
             return false;
         }
@@ -256,16 +258,17 @@ impl SynthEvent {
             *val = place.as_ptr() as u64;
             *written = field.kind;
         }
-        // SAFETY: The value of each string or stack is the address of one that was written above. Strings have at most
-        // 256 bytes, of which the last is a NUL. Stacks have 1 to `STACK_DEPTH` entries, and end as they have to. All are
-        // in memory of this hit, which nobody changes.
+        // SAFETY: The value of each string or stack is the address of one that was written above.
+        // Strings have at most 256 bytes, the last of which is a NUL. Stacks have 1 to
+        // `STACK_DEPTH` entries, and are terminated as required. All are in memory that only this
+        // hit uses.
         unsafe { self.event.emit(origin, preempt, &slot.vals, idx) }
     }
 }
 
 impl SynthLeaf for Dispatch {
     fn count(&self, preempt: PreemptOff<'_>, words: &[u64]) -> bool {
-        // SAFETY: They are so many bytes, which can have any values.
+        // SAFETY: `words` has that many bytes, and any byte is a valid `u8`.
         let record = unsafe { slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) };
         let leaf = self.leaf(preempt);
         leaf.map(|leaf| self.hit_leaf(leaf, preempt, record))
@@ -283,8 +286,9 @@ fn complete_text(place: &mut Wide) -> bool {
     true
 }
 
-/// Cuts a stack to what the kernel copies: if it had more entries, or one that is 0, the record would have fewer than
-/// it says, and words that nobody has written. False: there are none, and the kernel would not even write how many.
+/// Truncates a stack to the entries that the kernel copies: with more entries, or an entry that is
+/// 0, the record would have fewer than its count says, and uninitialized words. Returns false for
+/// an empty stack, for which the kernel would not even write the count.
 fn complete_stack(place: &mut Wide) -> bool {
     let [count, entries @ ..] = place;
     let len = entries

@@ -40,12 +40,12 @@ use kernel::{
     },
 };
 
-/// The place of a trigger: an event in a tracing directory.
+/// The site of a trigger: an event in a tracing directory.
 pub trait Site: Send + Sync + 'static {
-    /// How a filter reads memory that pointers in a record refer to.
+    /// Reads memory behind pointers in a record, for filters.
     type Memory: Memory;
 
-    /// The way to read memory.
+    /// An instance of it.
     const MEMORY: Self::Memory;
 
     /// Whether tasks are listed in the tracing directory. Any context.
@@ -57,7 +57,8 @@ pub trait Site: Send + Sync + 'static {
     /// Whether `other` is in the same tracing directory.
     fn is_beside(&self, other: &Self) -> bool;
 
-    /// Appends what is before the names of its events in a text, if it is in an instance. Fails with `ENOMEM`.
+    /// Appends the prefix for names of its events: `instances/NAME ` in an instance, else nothing.
+    /// Fails with `ENOMEM`.
     fn show_dir(&self, out: &mut Text) -> Result;
 }
 
@@ -85,9 +86,9 @@ impl HistData {
         self.name.as_deref()
     }
 
-    /// Replaces the histogram by an empty one, for all triggers that share it. Readers that have the old one keep
-    /// it. May sleep. Fails with the error of `empty`, which makes one of the same trigger, and has then changed
-    /// nothing.
+    /// Replaces the histogram by an empty one, for all triggers that share it. Readers of the old
+    /// one keep it. May sleep. `empty` creates a histogram of the same trigger; if it fails, its
+    /// error is returned and nothing changes.
     pub fn clear<E>(
         &self,
         empty: impl FnOnce(&Histogram) -> Result<Arc<Histogram>, E>,
@@ -100,24 +101,26 @@ impl HistData {
 
 /// A trigger of an event (`event_trigger_data`).
 pub struct HistTrigger<S: Site> {
-    /// Its place.
+    /// Event site of the trigger.
     pub site: S,
     /// Its histogram.
     pub data: Arc<HistData>,
-    /// Another event with a trigger of the same name may have the same fields at other offsets of its record.
+    /// The compiled trigger. Not shared: another event with a trigger of the same name may have the
+    /// same fields at other offsets of its record.
     code: Compiled,
     filter: Option<Condition>,
-    /// The filter of [`Entry::Ranged`], and of entries with variables if they have one.
+    /// The filter as a range, for [`Entry::Ranged`] and for the entries of variables.
     range: FieldRange,
-    /// Of the histogram: see [`Histogram::rejected`].
+    /// Number of rejected hits, shared with the histogram: see [`Histogram::rejected`].
     rejected: Tally,
-    /// Whether it was made for the actions of other triggers, and goes with the last of these.
+    /// Whether it was created for the actions of other triggers, and is removed with the last of
+    /// these.
     pub helper: bool,
-    /// An [`Entry`], and [`PAUSED`]. One load tells a hit where to go.
+    /// The [`Entry`] and [`PAUSED`]. A hit loads it once.
     flags: Atomic<u32>,
 }
 
-/// What a trigger is made as.
+/// Initial flags of a trigger.
 pub struct AttachFlags {
     /// Whether it is paused at first.
     pub paused: bool,
@@ -125,10 +128,10 @@ pub struct AttachFlags {
     pub helper: bool,
 }
 
-/// How a hit enters a trigger that is a [leaf](HistTrigger::is_leaf) or an
-/// [emitter](HistTrigger::is_emitter). Decided when the trigger is made, so that a hit does not
-/// turn back on its way. If tasks are listed in `set_event_pid`, a leaf is entered as
-/// [`Entry::Filtered`], which looks at the task first.
+/// The way in which a trigger that is a [leaf](HistTrigger::is_leaf) or an
+/// [emitter](HistTrigger::is_emitter) counts a hit. Decided when the trigger is created, so that a
+/// hit does not turn back on its way. If tasks are listed in `set_event_pid`, hits of a leaf are
+/// counted as [`Entry::Filtered`], which tests the task first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Entry {
@@ -139,23 +142,23 @@ pub enum Entry {
     Plain = 1,
     /// A filter is evaluated first, then the program is executed.
     Filtered = 2,
-    /// As `Fast`, with columns of any kind, and distributions. Tested later than `Fast`, so that it
-    /// costs that nothing.
+    /// Like `Fast`, with columns of any kind, and distributions. Tested later than `Fast`, so that
+    /// it costs that nothing.
     Columns = 3,
-    /// As `Fast`, with a filter that is a range of one number of the record, such as `a > 1`: tested
-    /// first.
+    /// Like `Fast`, with a filter that is a range of one number of the record, such as `a > 1`:
+    /// tested first.
     Ranged = 4,
     /// Fast path of variables: one is set, and none of another histogram is read. A filter is at
     /// most a range.
     Set = 5,
     /// Fast path of variables: one of another histogram is read. A filter is at most a range.
     Latency = 6,
-    /// Fast path of an emitter: a synthetic event happens. A filter is at most a range.
+    /// Fast path of an emitter: a synthetic event is emitted. A filter is at most a range.
     Trace = 7,
 }
 
 impl Entry {
-    /// The entry with this number, if there is one.
+    /// Converts an entry's number; `None` for other numbers.
     #[inline(always)]
     fn of(number: u32) -> Option<Self> {
         Some(match number {
@@ -177,14 +180,14 @@ const PAUSED: u32 = 16;
 
 /// A filter and its text, which is shown and compared.
 pub struct Condition {
-    /// The filter.
+    /// The compiled filter.
     pub filter: Filter,
-    /// Its text.
+    /// The text after `if`, as written.
     pub text: KVec<u8>,
 }
 
 impl<S: Site> HistTrigger<S> {
-    /// A trigger that is not added to an event yet.
+    /// Creates a trigger, which is not added to an event yet.
     pub fn new(
         site: S,
         data: Arc<HistData>,
@@ -217,8 +220,8 @@ impl<S: Site> HistTrigger<S> {
         }
     }
 
-    /// Counts a hit. Returns false if it did not: the trigger is paused, or ignores the task, or the filter rejects the
-    /// hit. Any context.
+    /// Counts a hit. Returns false if it did not: the trigger is paused, ignores the task, or its
+    /// filter rejects the hit. Any context.
     #[inline(always)]
     pub fn hit(&self, hit: &Hit<'_>) -> bool {
         self.flags.relaxed() & PAUSED == 0 && self.hit_unless_rejected(hit)
@@ -248,16 +251,16 @@ impl<S: Site> HistTrigger<S> {
         histogram.execute(&self.code.program, &self.code.targets, hit);
     }
 
-    /// Counts a hit of a leaf that enters as [`Entry::Columns`]. Returns false, and has done nothing, if the record is too
-    /// short. Any context.
+    /// Counts a hit of a leaf that enters as [`Entry::Columns`]. Returns false, and has done
+    /// nothing, if the record is too short. Any context.
     #[inline(always)]
     pub fn hit_columns(&self, preempt: PreemptOff<'_>, record: Record<'_>) -> bool {
         let histogram = self.data.histogram.read(preempt);
         histogram.hit_columns(&self.code.program, record, preempt)
     }
 
-    /// Counts a hit of a leaf that enters as [`Entry::Ranged`], unless the filter rejects it. Returns false, and has done
-    /// nothing, if the record is too short. Any context.
+    /// Counts a hit of a leaf that enters as [`Entry::Ranged`], unless the filter rejects it.
+    /// Returns false, and has done nothing, if the record is too short. Any context.
     #[inline(always)]
     pub fn hit_ranged(&self, preempt: PreemptOff<'_>, record: Record<'_>) -> bool {
         if !self.range.has(record) {
@@ -268,8 +271,7 @@ impl<S: Site> HistTrigger<S> {
         histogram.hit_fast(&self.code.program, record, preempt)
     }
 
-    /// Returns whether a record passes the filter, which is a range, or there is none. Counts the
-    /// hit if it does not.
+    /// Whether a record passes the filter, which is a range or missing. Counts rejected hits.
     #[inline(always)]
     fn passes(&self, preempt: PreemptOff<'_>, record: Record<'_>) -> bool {
         let passes = self.filter.is_none() || self.range.has(record);
@@ -279,8 +281,8 @@ impl<S: Site> HistTrigger<S> {
         passes
     }
 
-    /// Counts a hit of a leaf that enters as [`Entry::Set`], unless the filter rejects it. `clock` reads the global clock, in ns.
-    /// Any context.
+    /// Counts a hit of a leaf that enters as [`Entry::Set`], unless the filter rejects it. `clock`
+    /// reads the global clock, in ns. Any context.
     #[inline(always)]
     pub fn hit_set(&self, preempt: PreemptOff<'_>, record: Record<'_>, clock: impl Fn() -> u64) {
         if self.passes(preempt, record) {
@@ -289,7 +291,7 @@ impl<S: Site> HistTrigger<S> {
         }
     }
 
-    /// As [`HistTrigger::hit_set`], for [`Entry::Latency`].
+    /// [`HistTrigger::hit_set`] for [`Entry::Latency`].
     #[inline(always)]
     pub fn hit_latency(
         &self,
@@ -314,7 +316,7 @@ impl<S: Site> HistTrigger<S> {
         clock: impl Fn() -> u64,
         context: &dyn Context,
     ) -> bool {
-        // Not if it is paused.
+        // A paused trigger has another value here.
         if self.flags.relaxed() != Entry::Trace as u32 || self.site.lists_tasks() {
             return false;
         }
@@ -338,9 +340,10 @@ impl<S: Site> HistTrigger<S> {
         self.reads(record::CONTEXT)
     }
 
-    /// Whether it may be on the fast path: no hit can nest in it, since it calls no function that can be traced,
-    /// and it does not read the [beginning](record::HEAD) of records, which rhist's probes fill in on the slow
-    /// path only. Clocks hit no event; probes in them bound their own recursion.
+    /// Whether it may be on the fast path: no hit can nest in it, since it calls no function that
+    /// can be traced, and it does not read the [beginning](record::HEAD) of records, which rhist's
+    /// probes fill in on the slow path only. Clocks hit no event; probes in them bound their own
+    /// recursion.
     pub fn is_leaf(&self) -> bool {
         let filter = self.filter.as_ref();
         filter.is_none_or(|condition| condition.filter.is_leaf())
@@ -348,13 +351,14 @@ impl<S: Site> HistTrigger<S> {
             && !self.reads(record::HEAD)
     }
 
-    /// Whether it would be a leaf but for a synthetic event that it makes happen on a fast path of its own.
+    /// Whether it would be a leaf, except that it emits a synthetic event, on a fast path of its
+    /// own.
     pub fn is_emitter(&self) -> bool {
         self.flags.relaxed() & !PAUSED == Entry::Trace as u32 && !self.reads(record::HEAD)
     }
 
-    /// Fast path: counts a hit of a leaf. Returns false, and has done nothing, if the hit does not [enter](Entry) there, or
-    /// the record is too short. Any context.
+    /// Fast path: counts a hit of a leaf. Returns false, and has done nothing, if the
+    /// [entry](Entry) is another one, or the record is too short. Any context.
     #[inline(always)]
     pub fn hit_fast(&self, preempt: PreemptOff<'_>, record: Record<'_>) -> bool {
         if self.flags.relaxed() != Entry::Fast as u32 || self.site.lists_tasks() {
@@ -364,10 +368,11 @@ impl<S: Site> HistTrigger<S> {
         histogram.hit_fast(&self.code.program, record, preempt)
     }
 
-    /// Where a hit of a leaf enters that did not take the fast path. `None`: it is paused. Any context.
+    /// Returns the entry for a hit of a leaf that did not take the fast path. `None`: the trigger
+    /// is paused. Any context.
     #[inline(always)]
     pub fn entry(&self) -> Option<Entry> {
-        // A trigger that is paused has none of these numbers.
+        // With `PAUSED`, it is not the number of an entry.
         let entry = Entry::of(self.flags.relaxed())?;
         match self.site.lists_tasks() {
             false => Some(entry),
@@ -375,7 +380,7 @@ impl<S: Site> HistTrigger<S> {
         }
     }
 
-    /// What it is.
+    /// The parsed trigger.
     pub fn spec(&self) -> &Spec {
         &self.code.spec
     }
@@ -398,8 +403,9 @@ impl<S: Site> HistTrigger<S> {
         self.filter.as_ref().map(|condition| &condition.text[..])
     }
 
-    /// Whether a command with `spec` and `filter` refers to it (`hist_trigger_match()`). `named` is the data with
-    /// the name in the command: if there is one, the trigger has to share it, else to have no name.
+    /// Whether a command with `spec` and `filter` refers to it (`hist_trigger_match()`). `named` is
+    /// the shared data that the command names: the trigger has to share it; with `None`, it has to
+    /// be unnamed.
     pub fn matches(
         &self,
         spec: &Spec,
