@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The buckets of the distributions of a histogram.
+//! The buckets of a histogram's distributions.
 //!
-//! They are the entries of a map of its own: its key is the number of the element, the number of the distribution, and the
-//! code of the bucket, all in one word. So a bucket takes memory only if there is a value in it, and elements share the room
-//! for buckets. Keys are in the order of elements, distributions and values.
+//! They are the entries of a separate map. Its key is one word: the number of the element, the
+//! number of the distribution, and the code of the bucket. So a bucket takes memory only if a value
+//! is in it, and elements share the memory for buckets. Keys are in the order of elements,
+//! distributions and values.
 
 use core::mem;
 
@@ -28,15 +29,15 @@ pub(in crate::hist) struct Buckets {
     map: Map,
 }
 
-/// A bucket that there are values in.
+/// A bucket with values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::hist) struct BucketCount {
     key: u64,
-    /// How many values.
+    /// Number of values.
     pub(in crate::hist) count: u64,
 }
 
-/// How many buckets are read until it is asked whether to go on.
+/// Number of buckets read between calls of `go_on`.
 const BATCH: usize = 1024;
 
 const CODE_BITS: u32 = 16;
@@ -49,7 +50,7 @@ fn key(element: u32, number: u16, code: u16) -> u64 {
 }
 
 impl BucketCount {
-    /// The first key of distribution `number` of an element.
+    /// The lowest key of distribution `number` of an element.
     pub(in crate::hist) fn first_key(element: u32, number: u16) -> u64 {
         key(element, number, 0)
     }
@@ -70,8 +71,8 @@ impl BucketCount {
 }
 
 impl Buckets {
-    /// Room for the buckets of the distributions of `spec`: `None` if it has none. May sleep. Fails with `ENOMEM`, also if
-    /// they would take more than `max_bytes`.
+    /// Allocates the buckets for the distributions of `spec`: `None` if it has none. May sleep.
+    /// Fails with `ENOMEM`, also if they would take more than `max_bytes`.
     pub(super) fn new(
         spec: &Spec,
         seed: u64,
@@ -91,7 +92,7 @@ impl Buckets {
             wide: &[],
             side: 0,
             cpus,
-            // Another one than that of the histogram.
+            // Different from the histogram's.
             seed: !seed,
         };
         if shape.size_bytes().is_none_or(|size| size > max_bytes) {
@@ -107,13 +108,13 @@ impl Buckets {
         self.map.count_word(preempt, key(element, number, code));
     }
 
-    /// Values that are in no bucket, because there was no room for it.
+    /// Number of values that are in no bucket, because the map was full.
     pub(in crate::hist) fn lost(&self) -> u64 {
         self.map.drops()
     }
 
-    /// All buckets, in the order of elements, but those of an element in no order. Task context. Fails with `ENOMEM`, and
-    /// with the error of `go_on`, which is called now and then.
+    /// Reads all buckets, in the order of elements; the buckets of an element are in no order. Task
+    /// context. Fails with `ENOMEM`, and with the error of `go_on`, which is called now and then.
     pub(in crate::hist) fn read(&self, go_on: &dyn Fn() -> Result) -> Result<KVVec<BucketCount>> {
         let contents = self.map.contents();
         let contents: &Generation = &contents;
@@ -136,10 +137,10 @@ impl Buckets {
     }
 }
 
-/// Buckets in the order of elements. Nothing is compared: the elements of a histogram are numbered.
+/// Orders buckets by element. A counting sort: the elements of a histogram are numbered.
 fn by_element(buckets: &[BucketCount], go_on: &dyn Fn() -> Result) -> Result<KVVec<BucketCount>> {
     let elements = buckets.iter().map(|bucket| bucket.element() + 1).max();
-    // How many each has, and then where the next one of it belongs.
+    // For each element, first its number of buckets, then the place of its next one.
     let mut places = KVVec::from_elem(0, elements.unwrap_or(0), GFP_KERNEL_ACCOUNT)?;
     for bucket in buckets {
         places[bucket.element()] += 1;

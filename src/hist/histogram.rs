@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A histogram: the map with its entries, and what they mean.
+//! A histogram: a map, and the trigger that gives its entries a meaning.
 
 use kernel::{
     prelude::*,
@@ -25,27 +25,27 @@ use crate::map::{
     WideCell, //
 };
 
-/// How many slots are visited until it is asked whether to go on.
+/// Number of slots visited between calls of `go_on`.
 const BATCH: usize = 1024;
 
 /// A histogram of an event (`struct hist_trigger_data`).
 #[repr(C)]
 pub struct Histogram {
-    /// Comes first, so that a hit has its address and needs no register for another.
+    /// First, so that its address is the histogram's, and a hit needs no register for another.
     pub(in crate::hist) map: Map,
     pub(in crate::hist) spec: Arc<Spec>,
     pub(in crate::hist) program: Arc<Program>,
     /// The buckets of all distributions: see [`super::buckets`].
     pub(in crate::hist) buckets: Option<Buckets>,
-    /// The words of a wide cell for the last snapshot that was taken: the value, the key, the comm.
+    /// The words of a wide cell for the last snapshot: value, key and comm.
     last_snapshot: KVec<Atomic<u64>>,
     rejected: Tally,
 }
 
 impl Histogram {
-    /// Creates an empty histogram of `spec`, from which `program` was compiled, for hits on `cpus`. `seed` is a random
-    /// number that keeps the slots of keys in the map from being guessed. May sleep. Fails with `ENOMEM`, also if it
-    /// would take more than `max_bytes`.
+    /// Creates an empty histogram of `spec`, from which `program` was compiled, for hits on `cpus`.
+    /// `seed` is a random number that keeps the slots of keys in the map from being guessed. May
+    /// sleep. Fails with `ENOMEM`, also if it would take more than `max_bytes`.
     pub fn new(
         spec: Arc<Spec>,
         program: Arc<Program>,
@@ -105,49 +105,50 @@ impl Histogram {
         Self::with_tally(spec, program, seed, cpus, max_bytes, rejected)
     }
 
-    /// What was stored when the last snapshot was taken. `None`: it takes none.
+    /// The cell for the last snapshot. `None`: the trigger takes none.
     pub(in crate::hist) fn last_snapshot(&self) -> Option<WideCell<'_>> {
         WideCell::new(&self.last_snapshot)
     }
 
-    /// Hits that did not count, because a variable of another histogram was not set.
+    /// Number of hits that did not count, because a variable of another histogram was not set.
     pub fn unresolved(&self) -> u64 {
         self.map.losses(Loss::Unresolved)
     }
 
-    /// Variables that were not set, and actions that were not done, because too many others were at work.
+    /// Number of variables that were not set, and of actions that were not run, because too many
+    /// contexts used the same.
     pub fn missed(&self) -> u64 {
         self.map.losses(Loss::Missed)
     }
 
-    /// Values that are in no bucket of a distribution, because there is no room for more buckets. 0 if it has no
-    /// distribution.
+    /// Number of values that are in no bucket of a distribution, because the buckets were full. 0
+    /// without a distribution.
     pub fn without_bucket(&self) -> u64 {
         self.buckets.as_ref().map_or(0, Buckets::lost)
     }
 
-    /// Counts the hits that the filters of its triggers reject. The histogram that takes its place
-    /// when it is cleared goes on in the same counters, from 0.
+    /// The counter of hits that the filters of its triggers reject. The histogram that replaces it
+    /// when it is cleared counts in the same counters, from 0.
     pub fn rejected(&self) -> &Tally {
         &self.rejected
     }
 
-    /// Where its elements have variable `number`. `None`: it is one that no other histogram can refer to.
+    /// The place of variable `number` in its elements. `None`: other histograms cannot refer to it.
     pub(in crate::hist) fn cell_of(&self, number: usize) -> Option<Cell> {
         self.program.cells.get(number).copied()
     }
 
-    /// What its trigger is.
+    /// The spec of its trigger.
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
 
-    /// What a hit of the event executes for which it was made.
+    /// The program of the trigger that it was created for.
     pub fn program(&self) -> &Program {
         &self.program
     }
 
-    /// Hits counted so far. Visits all slots, and adds up what each CPU has counted. Task context.
+    /// Counts the hits so far. Visits all slots, and adds up the counts of all CPUs. Task context.
     /// Fails with the error of `go_on`, which is called now and then.
     pub fn count_hits(&self, go_on: &dyn Fn() -> Result) -> Result<u64> {
         let contents = self.map.contents();
@@ -161,7 +162,7 @@ impl Histogram {
         Ok(hits)
     }
 
-    /// Hits dropped so far because the map was full.
+    /// Number of hits dropped so far because the map was full.
     pub fn drops(&self) -> u64 {
         self.map.drops()
     }

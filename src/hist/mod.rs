@@ -2,15 +2,16 @@
 
 //! Histograms of events: described by a trigger, updated by hits, shown as text.
 //!
-//! Four rooms, each of which imports only from those before it (`tools/testing/layers` checks that):
+//! Four folders, each of which imports only from those before it (`tools/testing/layers` checks
+//! that):
 //!
-//! * `spec`: what a trigger is, with its names resolved: keys, values, variables, actions;
-//! * `program`: what a hit executes, compiled from the spec;
+//! * `spec`: a trigger with its names resolved: keys, values, variables, actions;
+//! * `program`: the code of a hit, compiled from the spec;
 //! * `hit`: the executor;
-//! * `show`: what is read: rows of typed cells, and their printers.
+//! * `show`: readers: rows of typed cells, and their printers.
 //!
-//! A [`Histogram`] ties them together. There is one arrow back: a reference to a variable holds the histogram that has
-//! it.
+//! A [`Histogram`] ties them together. One dependency runs backwards: a reference to a variable
+//! holds the histogram that has it.
 
 mod buckets;
 mod histogram;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Actions of a hit, done last and in the order of the trigger.
+//! Actions of a hit, run last and in the order of the trigger.
 //!
 //! `onmax()` and `onchange()` replace the value that they track, together with the values that
-//! `save()` saves, in one step. Most hits are no new maximum, and only read it. An action that
-//! cannot be done, since too many hits are at work on the same, counts as missed.
+//! `save()` saves, in one step. Most hits are not a new maximum, and only read it. An action that
+//! cannot be run, since too many hits are at work on the same value, counts as missed.
 
 use core::iter;
 
@@ -39,7 +39,7 @@ use crate::{
 };
 
 impl Histogram {
-    /// Does the actions (`hist_trigger_actions()`).
+    /// Runs the actions (`hist_trigger_actions()`).
     #[inline(always)]
     pub(super) fn act(
         &self,
@@ -52,7 +52,7 @@ impl Histogram {
     ) {
         for (action, target) in program.actions.iter().zip(&targets.0) {
             if let Some(track) = &action.track {
-                // Most hits are no new maximum.
+                // Most hits are not a new maximum.
                 let change = track.change(vals);
                 let cell = elt.wide(track.cell);
                 if cell.is_some_and(|cell| cell.keeps(|last| change.is(last))) {
@@ -65,7 +65,8 @@ impl Histogram {
         }
     }
 
-    /// Does an action, if what it waits for happens. False: it is lost.
+    /// Runs an action, if its tracked value changes or it tracks none. Returns false if the action
+    /// is lost.
     #[inline(never)]
     fn perform(
         &self,
@@ -112,8 +113,8 @@ impl Histogram {
         }
     }
 
-    /// Takes a snapshot if the value also changes the one of the last snapshot, whatever the key, and stores the value
-    /// with its key (`cond_snapshot_update()`).
+    /// Takes a snapshot if the value also changes the value of the last snapshot, whatever the key,
+    /// and stores the value with its key (`cond_snapshot_update()`).
     #[inline(never)]
     fn take_snapshot(
         &self,
@@ -136,7 +137,7 @@ impl Histogram {
 }
 
 impl TrackCode {
-    /// The change of the variable, with these values of references.
+    /// Returns the new value of the variable from these values of references.
     #[inline(always)]
     fn change(&self, vals: &[u64]) -> Change {
         Change {
@@ -146,16 +147,16 @@ impl TrackCode {
     }
 }
 
-/// A new value of a tracked variable, and what makes it a change.
+/// A new value of a tracked variable.
 #[derive(Clone, Copy)]
 struct Change {
     value: u64,
-    /// Whether it has to be larger than the last value.
+    /// Whether a change has to be larger than the last value.
     larger: bool,
 }
 
 impl Change {
-    /// Whether it is a change if this was the last value. At first that is 0.
+    /// Whether it is a change from this last value, which is initially 0.
     fn is(self, last: Option<u64>) -> bool {
         let last = last.unwrap_or(0);
         match self.larger {
@@ -164,7 +165,7 @@ impl Change {
         }
     }
 
-    /// Stores the value, and what is saved with it, if it is a change.
+    /// Stores the value, and the saved fields, if it is a change.
     #[inline(never)]
     fn save(
         self,
@@ -175,7 +176,7 @@ impl Change {
         saved: &[(Content, usize)],
     ) -> Replace {
         let mut saved = saved.iter();
-        // One after the other: the stack is too small for all of them.
+        // Saves one field after the other: the stack is too small for all of them.
         let mut current = [0; WIDE_WORDS];
         current[0] = self.value;
         let mut words = 0..1;
@@ -193,7 +194,8 @@ impl Change {
     }
 }
 
-/// Writes the string or stack that is value `val` of a synthetic event, one of `wide`, to `to`. False: it is lost.
+/// Writes the string or stack that is value `val` of a synthetic event, one of `wide`, to `to`.
+/// Returns false if it is lost.
 #[inline(never)]
 fn trace_wide(
     program: &Program,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The comm for a process id in the key (`.execname`): that of the task when the entry was inserted, stored as
-//! side data of its element.
+//! The comm for a process id in the key (`.execname`): the task's comm when the entry was inserted,
+//! stored as side data of its element.
 //!
-//! The process id is part of the key, so all hits of an entry are of one task. That runs on one CPU at a time,
-//! and a context that interrupts it there stores the same comm. The idle tasks share one id and one comm.
+//! The process id is part of the key, so all hits of an entry are of one task. That runs on one CPU
+//! at a time, and a context that interrupts it there stores the same comm. The idle tasks share one
+//! id and one comm.
 
 use kernel::sync::atomic::Atomic;
 
@@ -18,8 +19,8 @@ use crate::{
     map::OnceText, //
 };
 
-/// Stores the current comm in `side`, unless one is stored. `pid` is how `program` reads the process id. Any
-/// context.
+/// Stores the current comm in `side`, unless one is stored. `program` reads the process id from
+/// `pid`. Any context.
 #[inline(never)]
 pub(super) fn store(side: &[Atomic<u64>], program: &Program, pid: Value, hit: &Hit<'_>) {
     match OnceText::of(side) {

@@ -2,10 +2,9 @@
 
 //! The executor: counts a hit in a histogram.
 //!
-//! In this order: the key is read; the variables of other histograms that it needs are read; the map finds the element
-//! of the key, or inserts it; side data of the element is stored; its columns are updated; its variables are set; the
-//! actions are done. If a variable of another histogram is not set, the hit counts for nothing but
-//! [`Loss::Unresolved`].
+//! Steps: read the key; read the variables of other histograms; find the element of the key in the
+//! map, or insert it; store its side data; update its columns; set its variables; run the actions.
+//! If a variable of another histogram is not set, the hit is only counted as [`Loss::Unresolved`].
 
 mod action;
 mod comm;
@@ -61,10 +60,11 @@ use crate::{
 };
 
 impl Histogram {
-    /// Counts `hit`. If there is no place for a new entry, that is counted as a drop.
+    /// Counts `hit`. If the map is full, a hit with a new key is counted as a drop.
     ///
-    /// `program` is that of the event's trigger: its spec [matches](super::Spec::matches) the histogram's own, but its
-    /// fields may be at other offsets of the record. `targets` are what it was compiled with.
+    /// `program` belongs to the event's trigger: its spec [matches](super::Spec::matches) the
+    /// histogram's own, but its fields may be at other offsets of the record. It was compiled with
+    /// `targets`.
     ///
     /// Any context, NMI included. Neither allocates nor waits.
     #[inline(always)]
@@ -74,8 +74,9 @@ impl Histogram {
         }
     }
 
-    /// Fast path: counts a hit for a histogram that only reads plain fields of the record. Returns false,
-    /// and has done nothing, if `program` needs more than that, or the record is too short. Any context.
+    /// Fast path: counts a hit for a histogram that only reads plain fields of the record. Returns
+    /// false, and has done nothing, if `program` needs more than that, or the record is too short.
+    /// Any context.
     #[inline(always)]
     pub fn hit_fast(&self, program: &Program, record: Record<'_>, preempt: PreemptOff<'_>) -> bool {
         match program.key {
@@ -84,8 +85,9 @@ impl Histogram {
         }
     }
 
-    /// Counts a hit for a histogram that only reads plain fields of the record, with columns of any kind. Returns false,
-    /// and has done nothing, if `program` needs more than that, or the record is too short. Any context.
+    /// Counts a hit for a histogram that only reads plain fields of the record, with columns of any
+    /// kind. Returns false, and has done nothing, if `program` needs more than that, or the record
+    /// is too short. Any context.
     #[inline(always)]
     pub fn hit_columns(
         &self,
@@ -102,7 +104,8 @@ impl Histogram {
         }
     }
 
-    /// Counts a hit of a histogram with distributions. Returns true, as its caller does, so that the call is a jump.
+    /// Counts a hit of a histogram with distributions. Returns true, as its caller does, so that
+    /// the call is a jump.
     #[inline(never)]
     fn count_distributions(
         &self,
@@ -122,7 +125,8 @@ impl Histogram {
         true
     }
 
-    /// Counts a hit with several values, or whose element is not where most are. Returns true.
+    /// Slow path: the hit has several values, or its element is not in the first slot of its path.
+    /// Returns true.
     #[inline(never)]
     fn count_distributions_elsewhere(
         &self,
@@ -141,7 +145,7 @@ impl Histogram {
         true
     }
 
-    /// [`Histogram::count_in_bucket`], for those who also do much else.
+    /// Out-of-line [`Histogram::count_in_bucket`], for callers that do much else.
     #[inline(never)]
     fn count_elsewhere(
         &self,
@@ -153,8 +157,8 @@ impl Histogram {
         self.count_in_bucket(distribution, preempt, element, value);
     }
 
-    /// Counts a value of an element in its bucket. The hit is counted after this: who reads the
-    /// hits of an entry and then its buckets finds the value of each hit in them.
+    /// Counts a value of an element in its bucket. The hit is counted after this: a reader of an
+    /// entry's hits and then of its buckets finds the value of each hit in them.
     #[inline(always)]
     fn count_in_bucket(
         &self,
@@ -178,7 +182,7 @@ impl Histogram {
             KeyReader::Columns(_) | KeyReader::Distributions(_) => {
                 self.hit_with_columns(program, hit)
             }
-            // Fields if the record is too short for them.
+            // `Fields` come here if the record is too short for them.
             KeyReader::Fields(_) | KeyReader::Parts => self.hit_with_buffer(program, hit),
             KeyReader::NumberFewRefs(ref number) => {
                 self.hit_number_with_refs::<FEW_REFS>(program, number, targets, hit)
@@ -235,7 +239,8 @@ impl Histogram {
     /// Counts a hit whose key is assembled in a buffer.
     #[inline(never)]
     fn hit_with_buffer(&self, program: &Program, hit: &Hit<'_>) {
-        // Most keys are short, and zeroing a buffer for the longest would cost more than all the rest.
+        // Most keys are short, and zeroing a buffer for the longest would cost more than all the
+        // rest.
         match program.key_used(hit) {
             used @ 0..=16 => self.hit_in_buffer::<16>(program, hit, used),
             used @ 17..=64 => self.hit_in_buffer::<64>(program, hit, used),
@@ -253,7 +258,7 @@ impl Histogram {
         }
     }
 
-    /// Updates side data and columns of the element. Without one, the hit was counted as a drop.
+    /// Updates side data and columns of the element. `None`: the hit was counted as a drop.
     #[inline(always)]
     fn count<'a>(
         &'a self,
@@ -287,8 +292,8 @@ impl Histogram {
         Some(elt)
     }
 
-    /// Updates the columns of the element with the only value, as those who record a latency do. All in one function, since
-    /// each call would cost a tenth of it.
+    /// Updates the columns of the element with the only value, as for a latency. All in one
+    /// function, since each call would add a tenth to its cost.
     #[inline(never)]
     fn count_value(
         &self,
@@ -342,7 +347,8 @@ impl Histogram {
         self.import_by_key(program, hit, vals, key)
     }
 
-    /// Reads the variables of other histograms by `key`. A shorter key of another one is what this one begins with.
+    /// Reads the variables of other histograms by `key`. For a histogram with a shorter key, only
+    /// the beginning of `key` counts.
     #[inline(always)]
     fn import_by_key(
         &self,
@@ -356,7 +362,8 @@ impl Histogram {
         })
     }
 
-    /// Counts a hit of a trigger with variables, references or actions, whose key is assembled in a buffer.
+    /// Counts a hit of a trigger with variables, references or actions, whose key is assembled in a
+    /// buffer.
     #[inline(never)]
     fn hit_buffer_with_refs(&self, program: &Program, targets: &Targets, hit: &Hit<'_>) {
         match program.key_used(hit) {
@@ -368,8 +375,8 @@ impl Histogram {
         }
     }
 
-    /// Counts a hit of a trigger with variables or actions, and at most `N` references, whose key is a number of the
-    /// record.
+    /// Counts a hit of a trigger with variables or actions, and at most `N` references, whose key
+    /// is a number of the record.
     #[inline(never)]
     fn hit_number_with_refs<const N: usize>(
         &self,
@@ -382,7 +389,8 @@ impl Histogram {
         self.count_number_with_refs::<N>(program, key, key, targets, hit);
     }
 
-    /// Counts a hit whose references, at most [`FEW_REFS`], are looked up by another number of the record than its key.
+    /// Counts a hit whose references, at most [`FEW_REFS`], are looked up by a number of the record
+    /// other than its key.
     #[inline(never)]
     fn hit_number_joined(
         &self,
@@ -452,8 +460,8 @@ impl Histogram {
     }
 }
 
-/// Writes what a hit stores as a variable or a field of a synthetic event to `to`, with zeros behind it, in up to `words`
-/// words. False: it is lost.
+/// Writes the content of a variable or a field of a synthetic event to `to`, in up to `words`
+/// words, padded with zeros. Returns false if it is lost.
 #[inline(never)]
 fn put_wide(
     content: Content,

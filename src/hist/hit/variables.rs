@@ -9,9 +9,9 @@
 //!
 //! `store()` sets the histogram's own variables after the columns were updated. Values are in an
 //! array on the stack, by the slots of references, from which expressions and actions read them
-//! (`var_ref_vals`). So actions use the values that this hit has set, and not those in the element,
-//! where another CPU may have set others since. For a string or a stack, the array has the number
-//! of its element, and it is copied when it is used.
+//! (`var_ref_vals`). So actions use the values that this hit has set, and not the values in the
+//! element, which another CPU may have replaced since. For a string or a stack, the array has the
+//! number of its element, and it is copied when it is used.
 
 use super::put_wide;
 use crate::{
@@ -35,9 +35,10 @@ use crate::{
 };
 
 impl Histogram {
-    /// Reads the variables of other histograms to `vals`, by the slots of their references: numbers, or the number of
-    /// the element that holds a string or stack (`resolve_var_refs()`). False: one is not set, which is counted. What
-    /// was read once before is consumed then, as in C.
+    /// Reads the variables of other histograms to `vals`, by the slots of their references:
+    /// numbers, or the number of the element that holds a string or stack (`resolve_var_refs()`).
+    /// Returns false if one is not set, and counts that. Read-once variables that were read by then
+    /// stay consumed, as in C.
     #[inline(always)]
     pub(super) fn import<'a>(
         &self,
@@ -46,7 +47,7 @@ impl Histogram {
         vals: &mut [u64],
         lookup: impl Fn(&'a Map) -> Option<Elt<'a>>,
     ) -> bool {
-        // As most refer to one variable: see `store()`.
+        // Most programs refer to one variable, so avoid the loop: see `store()`.
         let Some((first, others)) = program.imports.split_first() else {
             return true;
         };
@@ -64,7 +65,7 @@ impl Histogram {
     /// Sets the variables of the element. Numbers that actions refer to are stored in `vals`, too.
     #[inline(always)]
     pub(super) fn store(&self, program: &Program, hit: &Hit<'_>, vals: &mut [u64], elt: Elt<'_>) {
-        // Most set one variable: for that, what the compiler prepares for a loop is not worth it.
+        // Most programs set one variable, for which preparing a loop costs too much.
         if let [first, others @ ..] = &program.stores[..] {
             self.store_number(program, hit, vals, elt, first);
             if !others.is_empty() {
@@ -123,7 +124,7 @@ impl Histogram {
     }
 }
 
-/// Reads the variables of `imports`, which follow one that was read of `elt`.
+/// Reads the variables of `imports`, which follow one that was read from `elt`.
 #[inline(never)]
 fn read_others<'a>(
     imports: &'a [Import],
@@ -140,7 +141,7 @@ fn read_others<'a>(
 }
 
 impl Import {
-    /// Reads the variable of `elt` to its place in `vals`. `None`: it is not set.
+    /// Reads the variable of `elt` to its slot in `vals`. `None`: it is not set.
     #[inline(always)]
     fn read(&self, elt: Option<Elt<'_>>, vals: &mut [u64]) -> Option<()> {
         let elt = elt?;

@@ -43,12 +43,12 @@ use crate::{
     sync::PreemptOff, //
 };
 
-/// The numbers of a hit, but the one that it makes.
+/// The inputs for the numbers of a hit.
 struct Numbers<'a, T> {
     record: Record<'a>,
-    /// The variable that was read.
+    /// The value of the variable that was read.
     reference: u64,
-    /// Reads the time, in ns.
+    /// Reads the clock, in ns.
     clock: T,
 }
 
@@ -64,7 +64,7 @@ impl<T: Fn() -> u64> Numbers<'_, T> {
         }
     }
 
-    /// The time is read last, when little else is needed any more.
+    /// Computes the number. Reads the time last, when few other registers are in use.
     #[inline(always)]
     fn make(&self, value: &VarValue) -> u64 {
         match value {
@@ -77,10 +77,12 @@ impl<T: Fn() -> u64> Numbers<'_, T> {
     }
 }
 
-// Functions are called last, and what is done seldom is in functions of its own, so that hits save few registers.
+// Functions are called last, and rare work has functions of its own, so that hits save few
+// registers.
 impl Histogram {
-    /// Counts a hit of a trigger that reads no variable and does no action. `clock` reads
-    /// [`Clock::Global`](crate::event::Clock), in ns. For a program of [`VarPath::Set`] only. Any context, NMI included.
+    /// Counts a hit of a trigger that neither reads a variable nor has an action. `clock` reads
+    /// [`Clock::Global`](crate::event::Clock), in ns. For a program of [`VarPath::Set`] only. Any
+    /// context, NMI included.
     #[inline(always)]
     pub fn hit_set<T: Fn() -> u64>(
         &self,
@@ -92,8 +94,8 @@ impl Histogram {
         self.count_with_reference(program, record, preempt, 0, clock);
     }
 
-    /// Counts a hit of a trigger that reads a variable and does no action: as [`Histogram::hit_set`], for
-    /// [`VarPath::Latency`].
+    /// Counts a hit of a trigger that reads a variable and lacks actions: like
+    /// [`Histogram::hit_set`], for [`VarPath::Latency`].
     #[inline(always)]
     pub fn hit_latency<T: Fn() -> u64>(
         &self,
@@ -105,7 +107,7 @@ impl Histogram {
         let Some(fields) = &program.vars else {
             return;
         };
-        // All that is not a jump to another function would save registers first.
+        // Each arm is a jump to another function: anything else would save registers first.
         match fields.import_at_home(record, preempt) {
             AtHome::Found(Some(reference)) => {
                 self.hit_with_reference(program, record, preempt, reference, clock);
@@ -115,7 +117,7 @@ impl Histogram {
         }
     }
 
-    /// Counts a hit whose variable is not where most are.
+    /// Slow path: the variable is not in the first slot.
     #[inline(never)]
     fn hit_latency_elsewhere<T: Fn() -> u64>(
         &self,
@@ -131,13 +133,13 @@ impl Histogram {
         }
     }
 
-    /// Counts a hit of which a variable is not set.
+    /// Counts a hit whose variable is not set.
     #[inline(never)]
     fn lose_unresolved(&self, preempt: PreemptOff<'_>) {
         self.map.lose(preempt, Loss::Unresolved);
     }
 
-    /// [`Histogram::count_with_reference`], called.
+    /// Out-of-line [`Histogram::count_with_reference`].
     #[inline(never)]
     fn hit_with_reference<T: Fn() -> u64>(
         &self,
@@ -150,7 +152,7 @@ impl Histogram {
         self.count_with_reference(program, record, preempt, reference, clock);
     }
 
-    /// Counts a hit without an action, whose variable has this value.
+    /// Counts a hit without an action; `reference` is the value of its variable.
     #[inline(always)]
     fn count_with_reference<T: Fn() -> u64>(
         &self,
@@ -170,10 +172,10 @@ impl Histogram {
         }
     }
 
-    /// Counts a hit with an action: as [`Histogram::hit_set`], for [`VarPath::Trace`]. Returns
-    /// false, and has done nothing, if hits may nest in this one: the event that the action makes
-    /// happen has other listeners than a histogram. `context` is needed for its stack only, if that
-    /// event gets another listener just then.
+    /// Counts a hit with an action: like [`Histogram::hit_set`], for [`VarPath::Trace`]. Returns
+    /// false, and has done nothing, if hits may nest in this one: the emitted event has listeners
+    /// other than a histogram. `context` is only used for its stack, if that event gets another
+    /// listener just then.
     #[inline(always)]
     pub fn hit_trace<T: Fn() -> u64>(
         &self,
@@ -208,7 +210,8 @@ impl Histogram {
         true
     }
 
-    /// Counts a hit with these numbers. Returns the one that it makes, unless it was dropped.
+    /// Counts a hit with these inputs. Returns the number that it computes, unless the hit is
+    /// dropped.
     #[inline(always)]
     fn count_var<T: Fn() -> u64>(
         &self,
@@ -243,13 +246,13 @@ impl Histogram {
         }
     }
 
-    /// Finds or inserts an element that is not where most are.
+    /// Slow path: the element is new, or not in the first slot of its path.
     #[inline(never)]
     fn insert_elsewhere<'a>(&'a self, preempt: PreemptOff<'a>, key: u64) -> Option<Elt<'a>> {
         self.map.insert_word(preempt, key)
     }
 
-    /// Updates the columns of the element with the number that the hit made.
+    /// Updates the columns of the element with the number that the hit computed.
     #[inline(always)]
     fn count_made(&self, program: &Program, preempt: PreemptOff<'_>, elt: Elt<'_>, made: u64) {
         let Some(value) = program.values.first() else {
@@ -262,7 +265,7 @@ impl Histogram {
     }
 }
 
-/// A synthetic event that a hit makes happen, for the histogram that is all that listens.
+/// A synthetic event to emit, and the histogram that is its only listener.
 #[derive(Clone, Copy)]
 struct Emission<'a> {
     event: &'a dyn SynthTarget,
@@ -271,7 +274,7 @@ struct Emission<'a> {
 }
 
 impl Emission<'_> {
-    /// False: it is lost.
+    /// Emits the event. Returns false if it is lost.
     #[inline(always)]
     fn emit<T: Fn() -> u64>(
         self,
@@ -280,7 +283,7 @@ impl Emission<'_> {
         numbers: &Numbers<'_, T>,
         made: u64,
     ) -> bool {
-        // Of the head, a leaf reads the process id only, which is that of this hit.
+        // A leaf reads nothing of the head but the process id, which is the same as in this hit.
         let mut words = [numbers.record.first_word(), 0, 0, 0, 0, 0, 0];
         let [_, fields @ ..] = &mut words;
         for (word, field) in fields.iter_mut().zip(self.trace) {
@@ -292,8 +295,9 @@ impl Emission<'_> {
         self.leaf.count(preempt, &words) || self.emit_elsewhere(context, preempt, &words)
     }
 
-    /// Makes it happen in another way, as there are other listeners by now. Hits may nest in it, although this one has not
-    /// claimed its context: how deep is limited, as everywhere.
+    /// Emits the event in the ordinary way, as it has other listeners by now. Hits may nest in it,
+    /// although this one has not claimed its context; the depth is limited as for all synthetic
+    /// events.
     #[cold]
     #[inline(never)]
     fn emit_elsewhere(
@@ -305,14 +309,14 @@ impl Emission<'_> {
         let [_, fields @ ..] = words;
         let idx = [0, 1, 2, 3, 4, 5];
         let idx = idx.get(..self.trace.len()).unwrap_or_default();
-        // All fields are numbers, so none is to be written.
+        // All fields are numbers, so `write` is never called.
         self.event
             .emit(context, preempt, fields, idx, &mut |_, _| false)
     }
 }
 
 impl VarFields {
-    /// The variable that is read, 0 if none is. `None`: it is not set.
+    /// Reads the variable; 0 if the program reads none. `None`: it is not set.
     #[inline(always)]
     fn import(&self, record: Record<'_>, preempt: PreemptOff<'_>) -> Option<u64> {
         match &self.import {
@@ -324,7 +328,7 @@ impl VarFields {
         }
     }
 
-    /// [`VarFields::import`] of an element that is where most are.
+    /// [`VarFields::import`] for an element in the first slot of its path.
     #[inline(always)]
     fn import_at_home(&self, record: Record<'_>, preempt: PreemptOff<'_>) -> AtHome<Option<u64>> {
         let Some(import) = &self.import else {
@@ -352,7 +356,7 @@ impl VarImport {
 }
 
 impl Targets {
-    /// The synthetic event of the only action.
+    /// The synthetic event, if it is the only action.
     #[inline(always)]
     fn only_event(&self) -> Option<&dyn SynthTarget> {
         match &self.0[..] {

@@ -70,8 +70,8 @@ use crate::{
 };
 
 impl Program {
-    /// Compiles `spec`. `targets` are what its actions call. Fails with `ENOMEM`, and with `EINVAL` for a value that
-    /// is no number.
+    /// Compiles `spec`. `targets` are the targets of its actions. Fails with `ENOMEM`, and with
+    /// `EINVAL` for a value that is not a number.
     // Not inlined, as it needs much of the kernel's stack.
     #[inline(never)]
     pub fn compile(spec: &Spec, targets: &Targets) -> Result<Arc<Self>> {
@@ -85,7 +85,7 @@ impl Program {
         compiler.finish(targets)
     }
 
-    /// A program that counts hits of one element. Fails with `ENOMEM`.
+    /// Creates a program that counts all hits in one element. Fails with `ENOMEM`.
     #[inline(never)]
     fn empty() -> Result<KBox<Self>> {
         let program = Self {
@@ -115,7 +115,7 @@ impl Program {
 struct Compiler<'a> {
     spec: &'a Spec,
     program: KBox<Program>,
-    /// What is read for the time.
+    /// The operand that reads the time.
     time: Operand,
 }
 
@@ -133,7 +133,7 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    /// Whether there is more to do for a hit than to update the columns of its element.
+    /// Whether a hit does more than update the columns of its element.
     fn has_variables(&self) -> bool {
         self.spec.has_vars() || !self.spec.actions.is_empty()
     }
@@ -156,7 +156,7 @@ impl<'a> Compiler<'a> {
                 let number = distributions.next()?;
                 Some(DistributionCode { buckets, number })
             });
-            // Read once for both.
+            // Read the number once for both.
             let same = last.replace(field);
             let same = same.is_some_and(|last| last.is_same_number(field));
             if same && distribution.is_none() {
@@ -195,7 +195,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// The parts of a key of these fields, and its bytes.
+    /// Returns the parts of a key of these fields, and its size in bytes.
     fn key_parts(&mut self, fields: &[HistField]) -> Result<(KVec<KeyPart>, usize)> {
         let mut parts = KVec::with_capacity(fields.len(), GFP_KERNEL)?;
         let mut at = 0;
@@ -203,7 +203,8 @@ impl<'a> Compiler<'a> {
             let content = self.content(field)?;
             let len = match content {
                 Content::Number(_) => size_of::<u64>(),
-                // All that it takes in C only if other histograms may look it up.
+                // In C, comms always have the size of the field. The map needs that only if other
+                // histograms may look the key up.
                 Content::Comm if !self.has_variables() => COMM_LEN,
                 _ => field.size as usize,
             };
@@ -311,8 +312,9 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// Compiles `trace()` of `event` with the references in `slots`. A variable of this histogram has the value that
-    /// this hit sets it to: another one may set it meanwhile.
+    /// Compiles `trace()` of `event` with the references in `slots`. For a variable of this
+    /// histogram, the event gets the value that this hit sets it to: another hit may set the
+    /// variable meanwhile.
     fn trace(&mut self, slots: &[usize], event: &dyn SynthTarget) -> Result<TraceValues> {
         let mut values = TraceValues::default();
         for (&slot, field) in slots.iter().zip(event.fields()) {
@@ -350,7 +352,7 @@ impl<'a> Compiler<'a> {
         let (variables, spec) = (self.has_variables(), self.spec);
         let program = &mut *self.program;
         let mut homes = spec.refs.iter().flat_map(|reference| &reference.var.home);
-        // The fast path adds to all columns but the first.
+        // The fast path adds to all columns except the first.
         let mut columns = program.columns.iter().skip(1);
         let sums = columns.all(|&column| column == Column::Sum);
         let sums = sums && program.values.len() + 1 == program.columns.len();
@@ -380,7 +382,8 @@ impl<'a> Compiler<'a> {
         Ok(Arc::new(KBox::into_inner(self.program), GFP_KERNEL)?)
     }
 
-    /// What of `field` is stored. Fails with `ENOMEM`, and with `EINVAL` for an operand that is no number.
+    /// Compiles the content of `field`. Fails with `ENOMEM`, and with `EINVAL` for an operand that
+    /// is not a number.
     fn content(&mut self, field: &HistField) -> Result<Content> {
         let event_field = field.event_field.as_ref();
         let (offset, len) = event_field.map_or((0, 0), |f| (f.offset, f.size));
@@ -413,7 +416,7 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    /// The number that `field` is. Appends to the code if it is a longer expression.
+    /// Compiles `field` as a number. Appends to the code if it is a longer expression.
     fn value(&mut self, field: &HistField) -> Result<Value> {
         if let (Function::Parens, [inside]) = (field.function, &field.operands[..]) {
             return self.value(inside);
@@ -435,7 +438,7 @@ impl<'a> Compiler<'a> {
         Ok(Value::Computed { start, end })
     }
 
-    /// The number that a field is; `None` if it is an expression, or no number.
+    /// Returns the operand that a field is; `None` if it is an expression, or not a number.
     fn operand(&self, field: &HistField) -> Option<Operand> {
         let offset = field.event_field.as_ref().map_or(0, |f| f.offset);
         Some(match field.function {
@@ -449,7 +452,7 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    /// The expression that a field is, if its operands are two numbers that are not scaled.
+    /// Returns the expression that a field is, if its operands are two numbers that are not scaled.
     fn pair(&self, field: &HistField) -> Option<Value> {
         let (Function::Binary(operator), [left, right]) = (field.function, &field.operands[..])
         else {
@@ -480,7 +483,7 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// Adds what `make` makes to `list`, if nothing of this number is there.
+/// Adds the result of `make` to `list` under `number`, if the list lacks that number.
 fn add_once<T>(
     list: &mut KVec<(usize, T)>,
     number: usize,

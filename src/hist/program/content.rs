@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a hit stores: numbers, strings and stacks, and how they are read.
+//! Contents that a hit stores: numbers, strings and stacks, and how they are read.
 
 use core::cmp::min;
 
@@ -33,25 +33,25 @@ use crate::{
     text::until_nul, //
 };
 
-/// What is put into a part of the key, or stored as a variable.
+/// The content of a part of the key, or of a variable.
 #[derive(Clone, Copy)]
 pub(in crate::hist) enum Content {
     Number(Value),
     Array {
         offset: u32,
         len: u32,
-        /// What is behind its NUL is ignored, since it may be anything.
+        /// Whether bytes behind its NUL are ignored, since they may be anything.
         unpadded: bool,
     },
     DataLoc(u32),
     RelLoc(u32),
-    /// The characters at the address that is the value of the reference in this slot.
+    /// The string at the address that is the value of the reference in this slot.
     Pointed(usize),
-    /// The characters in the kernel at the address here in the record.
+    /// The string in kernel memory at the address at this offset of the record.
     RecordedPointer(u32),
     Address(AddressField),
     Comm,
-    /// The comm of the task with this process id, which is the current one.
+    /// The comm of the task with this process id, which is the current task.
     Execname(Value),
     Stack,
     StoredStack(u32),
@@ -59,22 +59,22 @@ pub(in crate::hist) enum Content {
     Imported(usize),
 }
 
-/// Where a content is written to.
+/// A destination of a content.
 pub(in crate::hist) trait Sink {
     /// Writes a number.
     fn number(&mut self, number: u64);
 
-    /// Writes a string, which ends at its first NUL or at its end. `size` is the size of its field in the record, if that is
-    /// an array.
+    /// Writes a string, which ends at its first NUL or at its end. `size` is the size of its field
+    /// in the record, if that is an array.
     fn text(&mut self, text: &[u8], size: usize);
 
     /// Writes an IPv6 address.
     fn address(&mut self, address: &[u8; V6]);
 
-    /// Writes a stack, which `fill` is given without entries.
+    /// Writes a stack. `fill` adds the entries to an empty one.
     fn stack(&mut self, fill: impl FnOnce(&mut Stack));
 
-    /// Copies a wide cell. False: it is not set, or being replaced.
+    /// Copies a wide cell. Returns false if the cell is unset or being replaced.
     fn cell(&mut self, cell: WideCell<'_>) -> bool;
 }
 
@@ -82,8 +82,8 @@ pub(in crate::hist) trait Sink {
 pub(in crate::hist) const IDLE: &[u8; COMM_LEN] = b"<idle>\0\0\0\0\0\0\0\0\0\0";
 
 impl Content {
-    /// Reads it during `hit`, with these values of references, and writes it to `to`. False: it is lost, since another
-    /// CPU is replacing it. Any context.
+    /// Reads the content during `hit`, with these values of references, and writes it to `to`.
+    /// Returns false if it is lost because another CPU is replacing it. Any context.
     #[inline(always)]
     pub(in crate::hist) fn read(
         &self,
@@ -139,7 +139,8 @@ impl Content {
 }
 
 impl Program {
-    /// The wide cell that the reference in `slot` found: its value is the number of the element.
+    /// The wide cell that the reference in `slot` found. The reference's value is the number of the
+    /// element.
     fn imported_cell<'a>(
         &'a self,
         slot: usize,
@@ -157,11 +158,11 @@ impl Program {
     }
 }
 
-/// Reads the characters at `address` by `read`, up to their NUL. If they cannot be read, the text
-/// is `(fault)`, as in C.
+/// Reads the string at `address` by `read`, up to its NUL. If it cannot be read, the text is
+/// `(fault)`, as in C.
 #[inline(never)]
 fn read_pointed(address: u64, to: &mut impl Sink, read: impl Fn(&mut [u8], usize) -> bool) {
-    // All characters but the NUL.
+    // All characters except the NUL.
     let mut text = [0; limits::STRING_MAX as usize - 1];
     let text = match read_text(&mut text, address as usize, read) {
         true => until_nul(&text),
@@ -170,7 +171,7 @@ fn read_pointed(address: u64, to: &mut impl Sink, read: impl Fn(&mut [u8], usize
     to.text(text, usize::MAX);
 }
 
-/// The comm of the current task, with NULs behind it.
+/// The comm of the current task, padded with NULs.
 pub(in crate::hist) fn current_comm(hit: &Hit<'_>) -> [u8; COMM_LEN] {
     let mut comm = hit.context().comm();
     let len = until_nul(&comm).len().min(COMM_LEN - 1);
@@ -178,17 +179,19 @@ pub(in crate::hist) fn current_comm(hit: &Hit<'_>) -> [u8; COMM_LEN] {
     comm
 }
 
-/// A buffer for a variable or a field of a synthetic event that is a string or a stack. Gets the characters of a string,
-/// with at least one NUL behind them; or the number of return addresses of a stack, and the addresses.
+/// A buffer for a variable or a field of a synthetic event that is a string or a stack. Receives
+/// the characters of a string, with at least one NUL behind them; or the number of return addresses
+/// of a stack, and the addresses.
 ///
-/// Contents are written in place, not by way of the kernel's stack, which synthetic events nest on.
+/// Contents are written in place, without a copy on the kernel's stack, since synthetic events nest
+/// there.
 pub(in crate::hist) struct WidePlace<'a> {
     words: &'a mut Wide,
     size: usize,
 }
 
 impl<'a> WidePlace<'a> {
-    /// Clears `words`, of which at most the first `used` are written to.
+    /// Clears `words`; at most the first `used` will be written to.
     pub(in crate::hist) fn new(words: &'a mut Wide, used: usize) -> Self {
         words.fill(0);
         Self {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How a hit makes the key of its element.
+//! Readers that make the key of a hit's element.
 
 use core::cmp::min;
 
@@ -38,8 +38,10 @@ use crate::{
     },
 };
 
-/// How a hit makes its key. Chosen when the program is compiled, so that a hit tests nothing but this.
-// The tag is a plain number then. Else it would be put into a variant, and testing it takes six instructions.
+/// The way in which a hit makes its key. Chosen when the program is compiled, so that a hit tests
+/// nothing else.
+// With `repr(u32)` the tag is a plain number. Otherwise it would be put into a variant, and testing
+// it would take six instructions.
 #[repr(u32)]
 pub(in crate::hist) enum KeyReader {
     /// Fast path: key and values are plain fields of the record, or the key is a string of it, and
@@ -53,14 +55,14 @@ pub(in crate::hist) enum KeyReader {
     /// The key is one number of the record. Variables or actions, and at most [`FEW_REFS`]
     /// references, which are looked up by the key.
     NumberFewRefs(Number),
-    /// As `NumberFewRefs`, with more references.
+    /// Like `NumberFewRefs`, with more references.
     NumberRefs(Number),
     /// The parts of the key are put into a buffer. Variables, references or actions. References are
     /// looked up by the key, or by another one, in `on()`.
     PartsRefs,
-    /// Fast path: as `Fields`, with columns of any kind.
+    /// Fast path: like `Fields`, with columns of any kind.
     Columns(ColumnFields),
-    /// Fast path: as `Columns`, and some values are counted in distributions.
+    /// Fast path: like `Columns`, and some values are counted in distributions.
     Distributions(ColumnFields),
     /// The key is plain fields of the record, values are of any kind, such as expressions. No
     /// variables, references or actions.
@@ -70,7 +72,7 @@ pub(in crate::hist) enum KeyReader {
     JoinedNumbers { key: Number, on: Number },
     /// The key is the stack of the hit. No variables, references or actions.
     Stack,
-    /// No hit can have the key of a reference: its histogram has longer keys. Each hit is
+    /// A reference is to a histogram with longer keys, so that its lookup always fails: each hit is
     /// unresolved.
     Unreachable,
 }
@@ -87,9 +89,10 @@ impl KeyReader {
         }
     }
 
-    /// The reader for a key of these parts. `values` are the numbers that update columns, `refs` is the number of
-    /// references. `variables` is true if there are variables, references or actions; `sums` if a hit updates nothing but
-    /// counts and sums; `tasks` if it stores comms. Fails with `ENOMEM`.
+    /// The reader for a key of these parts. `values` are the numbers that update columns, `refs` is
+    /// the number of references. `variables` is true if the trigger has variables, references or
+    /// actions; `sums` if a hit updates nothing but counts and sums; `tasks` if it stores comms.
+    /// Fails with `ENOMEM`.
     pub(super) fn new(
         parts: &[KeyPart],
         values: &[ColumnValue],
@@ -137,7 +140,7 @@ impl KeyReader {
     }
 }
 
-/// The number that a key of these parts is, if it is one.
+/// Returns the number that is the whole key of these parts; `None` for other keys.
 fn only_number(parts: &[KeyPart]) -> Option<Value> {
     match *parts {
         [KeyPart {
@@ -148,7 +151,8 @@ fn only_number(parts: &[KeyPart]) -> Option<Value> {
     }
 }
 
-/// The number of the record that a key of these parts is, if it is one and not scaled.
+/// Returns the unscaled number of the record that is the whole key of these parts; `None` for other
+/// keys.
 fn recorded_number(parts: &[KeyPart]) -> Option<Number> {
     match only_number(parts)?.recorded()? {
         (number, Scale::One) => Some(number),
@@ -160,14 +164,15 @@ fn recorded_number(parts: &[KeyPart]) -> Option<Number> {
 #[derive(Clone, Copy)]
 pub(in crate::hist) struct KeyPart {
     pub(super) content: Content,
-    /// Where it starts, a multiple of 8.
+    /// Offset in the key, a multiple of 8.
     pub(in crate::hist) at: usize,
-    /// How many bytes it takes, a multiple of 8.
+    /// Length in bytes, a multiple of 8.
     pub(super) len: usize,
 }
 
 impl KeyPart {
-    /// Its length without zeros at the end, as far as the record says that: a multiple of 8, and not 0.
+    /// Its length in the key of `hit` without zeros at the end, if the record says that: a multiple
+    /// of 8, and not 0.
     #[inline]
     fn used(&self, hit: &Hit<'_>) -> usize {
         let len = match self.content {
@@ -179,7 +184,8 @@ impl KeyPart {
         len.next_multiple_of(8).clamp(8, self.len)
     }
 
-    /// The string that the part is, at a place that the record tells; `None` if it is something else.
+    /// Returns the string field that the part is, if the record says where the string is; `None`
+    /// for other parts.
     fn text_field(&self) -> Option<TextField> {
         let (offset, is_relative) = match self.content {
             Content::DataLoc(offset) => (offset, false),
@@ -194,14 +200,15 @@ impl KeyPart {
         ))
     }
 
-    /// Appends the words that the part is to those of a key; `false` if it is no plain field of the record.
+    /// Appends the words of the part to the words of a key; `false` if it is not a plain field of
+    /// the record.
     fn add_words(&self, key: &mut KVec<(KeyWord, Scale)>) -> Result<bool> {
         match self.content {
             Content::Number(value) => match value.recorded() {
                 Some((number, scale)) => key.push((KeyWord::number(number), scale), GFP_KERNEL)?,
                 None => return Ok(false),
             },
-            // The last character is taken for a NUL, as by [`KeyPlace::text`].
+            // The last character becomes a NUL, as in [`KeyPlace::text`].
             Content::Array {
                 offset,
                 len,
@@ -225,12 +232,12 @@ impl KeyPart {
     }
 }
 
-/// The key by which references are looked up, if that is not the key of the element.
+/// The key by which references are looked up, if it differs from the element's key.
 pub(in crate::hist) struct LookupKey {
     pub(super) parts: KVec<KeyPart>,
-    /// Bytes of it.
+    /// Size in bytes.
     size: usize,
-    /// The number of the record that it is, if it is one.
+    /// The number of the record that is the whole key, if it is one.
     pub(in crate::hist) number: Option<Number>,
 }
 
@@ -257,13 +264,14 @@ impl LookupKey {
         key
     }
 
-    /// Bytes of it.
+    /// Size in bytes.
     pub(in crate::hist) fn size(&self) -> usize {
         self.size
     }
 }
 
-/// Writes the parts of a key to `key`, whose bytes are zero; those that it has no room for are left out.
+/// Writes the parts of a key to `key`, whose bytes are zero; parts beyond its end are cut or left
+/// out.
 #[inline]
 fn put_parts(program: &Program, parts: &[KeyPart], key: &mut [u8], hit: &Hit<'_>) {
     for part in parts {
@@ -276,8 +284,8 @@ fn put_parts(program: &Program, parts: &[KeyPart], key: &mut [u8], hit: &Hit<'_>
     }
 }
 
-/// Makes something of the fields of the record that a key of `parts` is; `None` if some parts are something else. Fails with
-/// `ENOMEM`, and as `make` does.
+/// Calls `make` with the fields of the record that a key of `parts` consists of; returns `None` if
+/// some parts are not fields. Fails with `ENOMEM`, and as `make` does.
 fn with_key_fields<T>(
     parts: &[KeyPart],
     make: impl FnOnce(&KeyFields<'_>) -> Result<Option<T>>,
@@ -296,8 +304,8 @@ fn with_key_fields<T>(
     make(&KeyFields::Words(&key))
 }
 
-/// The fields of the record that `parts` and `values` are, which update columns of any kind; `None` if some are something
-/// else. Fails with `ENOMEM`.
+/// The fields of the record that `parts` and `values` consist of, for columns of any kind; `None`
+/// if some are not fields. Fails with `ENOMEM`.
 fn column_fields(parts: &[KeyPart], values: &[ColumnValue]) -> Result<Option<ColumnFields>> {
     let mut fields = KVec::with_capacity(values.len(), GFP_KERNEL)?;
     for value in values {
@@ -309,7 +317,8 @@ fn column_fields(parts: &[KeyPart], values: &[ColumnValue]) -> Result<Option<Col
     with_key_fields(parts, |key| ColumnFields::new(key, fields))
 }
 
-/// The fields of the record that `parts` and `values` are; `None` if some are something else. Fails with `ENOMEM`.
+/// The fields of the record that `parts` and `values` consist of, for columns that are sums; `None`
+/// if some are not fields. Fails with `ENOMEM`.
 fn record_fields(parts: &[KeyPart], values: &[ColumnValue]) -> Result<Option<RecordFields>> {
     let mut sums = KVec::with_capacity(values.len(), GFP_KERNEL)?;
     for value in values {
@@ -321,10 +330,11 @@ fn record_fields(parts: &[KeyPart], values: &[ColumnValue]) -> Result<Option<Rec
     with_key_fields(parts, |key| RecordFields::new(key, sums))
 }
 
-/// The bytes of a key part, zero at first, and fewer than the part has if the rest stays zero.
+/// The bytes of a key part, zero at first. Fewer than the part has, if the rest stays zero.
 struct KeyPlace<'a> {
     bytes: &'a mut [u8],
-    /// Most characters of a string: the last byte of the part stays zero (`add_to_key()`).
+    /// Maximum number of characters of a string: the last byte of the part stays zero
+    /// (`add_to_key()`).
     max_chars: usize,
 }
 
@@ -333,7 +343,7 @@ impl Sink for KeyPlace<'_> {
         self.bytes.copy_from_slice(&number.to_ne_bytes());
     }
 
-    /// Copies what follows the NUL, too, as C does.
+    /// Copies characters behind the NUL, too, as C does.
     fn text(&mut self, text: &[u8], _size: usize) {
         let len = min(text.len(), min(self.max_chars, self.bytes.len()));
         self.bytes[..len].copy_from_slice(&text[..len]);
@@ -354,14 +364,14 @@ impl Sink for KeyPlace<'_> {
         }
     }
 
-    /// Keys refer to no variables.
+    /// Never succeeds: keys do not refer to variables.
     fn cell(&mut self, _: WideCell<'_>) -> bool {
         false
     }
 }
 
 impl Program {
-    /// Bytes of a hit's key without zeros at the end, as far as the record says that.
+    /// Bytes of a hit's key without zeros at the end, if the record says how many.
     #[inline]
     pub(in crate::hist) fn key_used(&self, hit: &Hit<'_>) -> usize {
         let last = self.parts.last();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a hit executes, compiled from the spec of a trigger.
+//! The code of a hit, compiled from the spec of a trigger.
 //!
-//! Flat lists of what to read and where to put it, decided in advance: a hit neither allocates nor looks anything up by
-//! name.
+//! Flat lists of things to read and places to put them: a hit neither allocates nor looks anything
+//! up by name.
 
 mod compile;
 pub(in crate::hist) mod content;
@@ -48,10 +48,10 @@ use number::{
 };
 use vars::VarFields;
 
-/// Where an element has a variable.
+/// The place of a variable in an element.
 #[derive(Clone, Copy)]
 pub(in crate::hist) enum Cell {
-    /// A variable of the map, which a reference unsets when it reads it.
+    /// A variable of the map that a reference unsets when it reads it.
     Once(usize),
     /// A variable of the map.
     Number(usize),
@@ -62,20 +62,20 @@ pub(in crate::hist) enum Cell {
 /// A reference to a variable of another histogram, which a hit needs before it inserts its key.
 pub(in crate::hist) struct Import {
     pub(in crate::hist) home: Arc<Histogram>,
-    /// Whether it is to the same histogram as the one before.
+    /// Whether it refers to the same histogram as the import before.
     pub(in crate::hist) again: bool,
     pub(in crate::hist) cell: Cell,
-    /// Where its value is put.
+    /// The slot that its value is put into.
     pub(in crate::hist) slot: usize,
 }
 
-/// What an [`Import`] of a number comes to on the fast path: see [`vars`].
+/// An [`Import`] of a number, for the fast path: see [`vars`].
 pub(in crate::hist) struct VarImport {
-    /// The key of its element.
+    /// The number of the record that is the key of its element.
     pub(in crate::hist) on: Number,
     pub(in crate::hist) home: Arc<Histogram>,
     pub(in crate::hist) var: usize,
-    /// Whether it is unset then.
+    /// Whether reading it unsets it.
     pub(in crate::hist) once: bool,
 }
 
@@ -83,11 +83,12 @@ pub(in crate::hist) struct VarImport {
 pub(in crate::hist) struct VarStore {
     pub(in crate::hist) var: usize,
     pub(in crate::hist) value: Value,
-    /// The slot of the reference that actions of this trigger have to it. Larger than any slot if there is none.
+    /// The slot of the reference that actions of this trigger have to the variable. Larger than any
+    /// slot if they have none.
     pub(in crate::hist) slot: usize,
 }
 
-/// A wide cell of the map, of so many words, and the string or stack that it is set to.
+/// A wide cell of the map, its number of words, and the string or stack that it is set to.
 pub(in crate::hist) struct WideStore {
     pub(in crate::hist) cell: usize,
     pub(in crate::hist) words: usize,
@@ -98,40 +99,42 @@ pub(in crate::hist) struct WideStore {
 pub(in crate::hist) struct TrackCode {
     /// The slot of the reference to the variable.
     pub(in crate::hist) slot: usize,
-    /// Whether it has to be larger.
+    /// Whether the value has to be larger than the last one; otherwise, different.
     pub(in crate::hist) larger: bool,
-    /// The wide cell with its last value, and behind that what `save()` saves.
+    /// The wide cell with the last value, followed by the fields of `save()`.
     pub(in crate::hist) cell: usize,
 }
 
-/// What `trace()` gives a synthetic event.
+/// The values of `trace()` for a synthetic event.
 #[derive(Default)]
 pub(in crate::hist) struct TraceValues {
-    /// Which value each field of the event gets (`var_ref_idx[]`): that of the reference in this slot; or,
-    /// [`VARS_MAX`](crate::limits::VARS_MAX) more, the characters at the address that is this value.
+    /// For each field of the event, the index of its value (`var_ref_idx[]`): the slot of a
+    /// reference; or [`VARS_MAX`](crate::limits::VARS_MAX) more, for the string at the address that
+    /// is the reference's value.
     pub(in crate::hist) idx: KVec<u32>,
-    /// Slots of values that are numbers of this hit, and those numbers.
+    /// Values that are numbers of this hit, with their slots.
     pub(in crate::hist) numbers: KVec<(usize, Value)>,
-    /// Values that are characters or stacks.
+    /// Values that are strings or stacks, with their indices.
     pub(in crate::hist) wide: KVec<(usize, Content)>,
 }
 
-/// What a hit does for an action, besides calling its
+/// The work of a hit for an action, besides calling its
 /// [target](crate::hist::spec::target::Target).
 pub(in crate::hist) struct ActionCode {
-    /// The variable that has to be larger than before, or to have changed. `None`: the action is always done.
+    /// The variable that has to be larger than before, or to have changed. `None`: the action is
+    /// done for each hit.
     pub(in crate::hist) track: Option<TrackCode>,
-    /// For `trace()`.
+    /// The values for `trace()`.
     pub(in crate::hist) trace: TraceValues,
 }
 
-/// A trigger that can be attached: what it is, what a hit executes, and what its actions call.
+/// A trigger that can be attached: spec, program, and targets of its actions.
 pub struct Compiled {
-    /// What it is.
+    /// The resolved trigger.
     pub spec: Arc<Spec>,
-    /// What a hit executes.
+    /// The code of a hit.
     pub program: Arc<Program>,
-    /// What the program was compiled with.
+    /// The targets that the program was compiled with.
     pub targets: Targets,
 }
 
@@ -157,35 +160,35 @@ impl Compiled {
 pub enum VarPath {
     /// No variable is read: see [`Histogram::hit_set`].
     Set,
-    /// One is: see [`Histogram::hit_latency`].
+    /// A variable is read: see [`Histogram::hit_latency`].
     Latency,
-    /// A synthetic event happens: see [`Histogram::hit_trace`].
+    /// A synthetic event is emitted: see [`Histogram::hit_trace`].
     Trace,
 }
 
-/// What a hit executes: how it makes its key, and what it updates the element with.
+/// The code of a hit: how it makes its key, and how it updates the element.
 pub struct Program {
     pub(in crate::hist) key: KeyReader,
     /// The parts of the map's key, in the order of the key fields.
     pub(in crate::hist) parts: KVec<KeyPart>,
-    /// Bytes of a key in the map. Without variables fewer than in C for a comm, which takes 16.
+    /// Bytes of a key in the map. Without variables, a comm takes 16 bytes, fewer than in C.
     pub(in crate::hist) key_size: usize,
-    /// The columns of an element: the count of hits, and one for each of the values.
+    /// The columns of an element: the hitcount, and the columns of the values.
     pub(in crate::hist) columns: KVec<Column>,
     pub(in crate::hist) values: KVec<ColumnValue>,
-    /// How references are looked up, if not by the key.
+    /// The key by which references are looked up, if not the element's.
     pub(in crate::hist) on: Option<LookupKey>,
-    /// The process id, if its comm is stored as side data.
+    /// The process id whose comm is stored as side data, if any.
     pub(in crate::hist) pid: Option<Value>,
-    /// What is read of other histograms.
+    /// The variables of other histograms to read.
     pub(in crate::hist) imports: KVec<Import>,
     pub(in crate::hist) stores: KVec<VarStore>,
     pub(in crate::hist) wide_stores: KVec<WideStore>,
-    /// Where an element has each variable.
+    /// For each variable, its place in an element.
     pub(in crate::hist) cells: KVec<Cell>,
-    /// Words of each wide cell of an element.
+    /// Number of words of each wide cell of an element.
     pub(in crate::hist) wide: KVec<usize>,
-    /// What `save()` saves, each in so many words.
+    /// The fields that `save()` saves, each with its number of words.
     pub(in crate::hist) saved: KVec<(Content, usize)>,
     pub(in crate::hist) actions: KVec<ActionCode>,
     /// The fast path of a trigger with variables, if it has one.
@@ -212,7 +215,7 @@ impl Program {
         }
     }
 
-    /// [`Program::read`], without a call for numbers that are not scaled.
+    /// [`Program::read`] that inlines unscaled numbers.
     #[inline(always)]
     pub(in crate::hist) fn read_inline(&self, value: &Value, hit: &Hit<'_>, vals: &[u64]) -> u64 {
         match *value {
@@ -224,7 +227,8 @@ impl Program {
         }
     }
 
-    /// [`Program::read`], without a call for the result of an operator on two numbers, as most latencies are.
+    /// [`Program::read`] that inlines the result of an operator on two numbers: the form of most
+    /// latencies.
     #[inline(always)]
     pub(in crate::hist) fn read_pair_inline(
         &self,
@@ -247,7 +251,7 @@ impl Program {
         Some(self.actions.get(n)?.track.as_ref()?.cell)
     }
 
-    /// Words of side data of an element.
+    /// Number of words of side data of an element.
     pub(in crate::hist) fn side(&self) -> usize {
         match self.pid {
             Some(_) => OnceText::WORDS,
@@ -255,12 +259,14 @@ impl Program {
         }
     }
 
-    /// Whether a hit needs nothing but plain fields of the record: see [`Histogram::hit_fast`].
+    /// Whether a hit only needs plain fields of the record, for counts and sums: see
+    /// [`Histogram::hit_fast`].
     pub fn is_fast(&self) -> bool {
         matches!(self.key, KeyReader::Fields(_))
     }
 
-    /// Whether it needs only these, and updates columns of any kind: see [`Histogram::hit_columns`].
+    /// Whether a hit only needs plain fields of the record, for columns of any kind: see
+    /// [`Histogram::hit_columns`].
     pub fn has_columns(&self) -> bool {
         matches!(
             self.key,
@@ -278,8 +284,9 @@ impl Program {
         })
     }
 
-    /// Whether it calls no function that may hit a static event, as those for the stack and for actions may. Clocks hit
-    /// none. Probes can be placed in them, but those bound their own recursion, and are no static events.
+    /// Whether a hit calls only functions without static events: reading the stack and running
+    /// actions may hit one. Clocks have none. Probes can be placed in them, but probes bound their
+    /// own recursion, and are not static events.
     pub fn is_leaf(&self) -> bool {
         self.leaf
     }

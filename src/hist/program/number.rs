@@ -33,7 +33,7 @@ pub(in crate::hist) enum Operand {
 }
 
 impl Operand {
-    /// Reads it, sign-extended to 64 bits. `vals` are the values of references.
+    /// Reads the number, sign-extended to 64 bits. `vals` are the values of references.
     #[inline(always)]
     pub(super) fn read(&self, hit: &Hit<'_>, vals: &[u64]) -> u64 {
         match *self {
@@ -47,7 +47,7 @@ impl Operand {
     }
 }
 
-/// Rounded as in C (`ns2usecs()`).
+/// Converts nanoseconds to microseconds, rounded as in C (`ns2usecs()`).
 #[inline(always)]
 pub(in crate::hist) fn ns_to_usecs(time: u64) -> u64 {
     time.wrapping_add(NS_PER_US / 2) / NS_PER_US
@@ -56,11 +56,11 @@ pub(in crate::hist) fn ns_to_usecs(time: u64) -> u64 {
 /// Reads a number of the record, sign-extended to 64 bits.
 #[inline(always)]
 pub(in crate::hist) fn recorded_number(number: &Number, record: Record<'_>) -> u64 {
-    // A function for the others keeps callers short.
+    // The less common types are read out of line, which keeps callers short.
     common_number(number, record).unwrap_or_else(|| read_number(number, record))
 }
 
-/// Reads a number of the record, if it is of one of the most common types.
+/// Reads a number of the record, if it has one of the most common types.
 #[inline(always)]
 pub(in crate::hist) fn common_number(number: &Number, record: Record<'_>) -> Option<u64> {
     Some(match (number.type_(), number.offset()) {
@@ -76,23 +76,23 @@ fn read_number(number: &Number, record: Record<'_>) -> u64 {
     number.read(&record)
 }
 
-/// A number that is stored: a part of the key, or what a column is updated with.
+/// A number that is stored: a part of the key, or the value of a column.
 #[derive(Clone, Copy)]
 pub(in crate::hist) enum Value {
     /// A single number.
     Simple { operand: Operand, scale: Scale },
-    /// The result of an operator on two numbers, as most expressions are.
+    /// The result of an operator on two numbers: the form of most expressions.
     Pair {
         operator: Operator,
         left: Operand,
         right: Operand,
     },
-    /// The result of the steps from `start` to `end`.
+    /// The result of the steps of the program's code from `start` to `end`.
     Computed { start: usize, end: usize },
 }
 
 impl Value {
-    /// The number of the record that it is, and its scale; `None` if it is something else.
+    /// Returns the number of the record and its scale; `None` for a value of another kind.
     pub(super) fn recorded(self) -> Option<(Number, Scale)> {
         match self {
             Self::Simple {
@@ -107,7 +107,7 @@ impl Value {
 /// A number of a hit, and the columns that are updated with it.
 pub(in crate::hist) struct ColumnValue {
     pub(in crate::hist) value: Value,
-    /// Which columns: the next ones.
+    /// The columns, which follow the columns of the value before.
     pub(in crate::hist) columns: ColumnSet,
     /// The distribution of the values.
     pub(in crate::hist) distribution: Option<DistributionCode>,
@@ -117,7 +117,7 @@ pub(in crate::hist) struct ColumnValue {
 #[derive(Clone, Copy)]
 pub(in crate::hist) struct DistributionCode {
     pub(in crate::hist) buckets: Exponential,
-    /// Its number among those of the histogram.
+    /// Its index among the distributions of the histogram.
     pub(in crate::hist) number: u16,
 }
 

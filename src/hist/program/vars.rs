@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Fast path of triggers that set or read one variable, as latencies do.
+//! Fast path of triggers that set or read one variable, such as latencies.
 //!
 //! Such a hit calls nothing that can be traced. That includes a `trace()` of up to six numbers if
-//! all that listens to the event is a histogram of rhist that is a leaf (`SynthTarget::leaf()`),
-//! which is asked for each hit before anything is done: the hit of the event is then a record on
-//! the stack, passed to that histogram, without a tracepoint or a place in a ring buffer. Otherwise
-//! the hit takes the slow path, where the program is executed.
+//! the only listener of the event is a histogram of rhist that is a leaf (`SynthTarget::leaf()`).
+//! Each hit tests that before anything is done: the hit of the event is then a record on the stack,
+//! passed to that histogram, without a tracepoint or a place in a ring buffer. Otherwise the hit
+//! takes the slow path, where the program is executed.
 
 use kernel::prelude::*;
 
@@ -39,35 +39,37 @@ use crate::{
     trigger::Operator, //
 };
 
-/// A hit whose key is a number of the record. It reads at most one variable of another histogram, and makes at most one
-/// number, which a variable is set to, or columns are updated with. At most one event with numbers happens then.
+/// A hit whose key is a number of the record. It reads at most one variable of another histogram,
+/// and computes at most one number, which sets a variable or updates columns. It emits at most one
+/// event, whose fields are numbers.
 ///
-/// All of it is decided in advance, so that a hit needs no list, no place for the values of references, and no context.
+/// All of it is decided when the program is compiled, so a hit needs neither a list, nor slots for
+/// the values of references, nor a context.
 pub(in crate::hist) struct VarFields {
     pub(in crate::hist) key: Number,
     pub(in crate::hist) import: Option<VarImport>,
     pub(in crate::hist) value: VarValue,
     pub(in crate::hist) used: Use,
-    /// What each field of the synthetic event gets.
+    /// The values for the fields of the synthetic event.
     pub(in crate::hist) trace: Option<TraceFields>,
 }
 
-/// The number that a hit makes.
+/// The number that a hit computes.
 #[repr(u32)]
 pub(in crate::hist) enum VarValue {
-    /// The time in microseconds, less the variable that is read, if one is.
+    /// The time in microseconds, less the variable, if one is read.
     Usecs,
     Other(Difference),
 }
 
-/// A number, less another one.
+/// A number, less another one if present.
 pub(in crate::hist) struct Difference {
     pub(in crate::hist) left: VarOperand,
     pub(in crate::hist) right: Option<VarOperand>,
 }
 
-/// A number of a hit on the fast path. The time is that of [`Clock::Global`].
-// With a tag of its own: it takes nine instructions to tell one that is in the number.
+/// A number of a hit on the fast path. Times are read from [`Clock::Global`].
+// With a tag of its own: it takes nine instructions to test one that is inside the number.
 #[derive(Clone, Copy)]
 #[repr(u32)]
 pub(in crate::hist) enum VarOperand {
@@ -78,37 +80,38 @@ pub(in crate::hist) enum VarOperand {
     Constant(u64),
 }
 
-/// What is done with the number that a hit makes.
+/// The use of the number that a hit computes.
 #[repr(u32)]
 pub(in crate::hist) enum Use {
-    /// This variable is set to it.
+    /// It sets this variable.
     Variable(usize),
-    /// The columns of the program's only value are updated with it.
+    /// It updates the columns of the program's only value.
     Columns,
-    /// Nothing: a hit is only counted.
+    /// None: the hit is only counted.
     None,
 }
 
-/// What the fields of a synthetic event get, in their order.
+/// The values for the fields of a synthetic event, in their order.
 pub(in crate::hist) type TraceFields = KVec<TraceField>;
 
-/// What a field of a synthetic event gets.
+/// The value for a field of a synthetic event.
 #[derive(Clone, Copy)]
 #[repr(u32)]
 pub(in crate::hist) enum TraceField {
-    /// The number that the hit makes.
+    /// The number that the hit computes.
     Made,
     Operand(VarOperand),
 }
 
-/// Most fields of an event on the fast path.
+/// Maximum number of fields of an event on the fast path.
 const TRACE_FIELDS_MAX: usize = 6;
 
-/// Most words of its record: those fields, and the head.
+/// Maximum number of words of its record: the fields and the head.
 pub(in crate::hist) const TRACE_WORDS: usize = 1 + TRACE_FIELDS_MAX;
 
 impl VarFields {
-    /// The fields of `program`, which is complete otherwise. `None`: a hit needs more. Fails with `ENOMEM`.
+    /// Compiles the fast path of `program`, which is complete otherwise. `None`: a hit needs more.
+    /// Fails with `ENOMEM`.
     pub(super) fn new(program: &Program, targets: &Targets) -> Result<Option<Self>> {
         let (key, on) = match program.key {
             KeyReader::NumberFewRefs(key) => (key, key),
@@ -154,7 +157,7 @@ impl VarFields {
 }
 
 impl VarImport {
-    /// What is read of an element that is found by `on`. `None`: it is no number.
+    /// Converts an import whose element is found by `on`. `None`: the variable is not a number.
     fn new(import: &Import, on: Number) -> Option<Self> {
         let (var, once) = match import.cell {
             Cell::Once(var) => (var, true),
@@ -172,7 +175,8 @@ impl VarImport {
 }
 
 impl VarValue {
-    /// The number `value`, if the variable that is read is put into this slot. `None`: it is another kind of number.
+    /// Converts `value`; the variable that is read has this slot. `None`: the fast path has no such
+    /// number.
     fn new(value: Option<&Value>, slot: Option<usize>) -> Option<Self> {
         let Some(value) = value else {
             return Some(Self::Usecs);
@@ -187,7 +191,7 @@ impl VarValue {
 }
 
 impl Difference {
-    /// As [`VarValue::new`].
+    /// See [`VarValue::new`].
     fn new(value: &Value, slot: Option<usize>) -> Option<Self> {
         let (left, right) = match value {
             Value::Simple {
@@ -206,7 +210,7 @@ impl Difference {
             Some(right) => Some(VarOperand::new(right, slot)?),
         };
         let left = VarOperand::new(left, slot)?;
-        // All times of a hit are one, which is read once here.
+        // A hit has one time, but this path would read the clock twice.
         if left.is_time() && right.is_some_and(VarOperand::is_time) {
             return None;
         }
@@ -231,7 +235,8 @@ impl VarOperand {
     }
 }
 
-/// What the fields of the event of `action` get. `None`: it is no plain `trace()`, or some are no numbers of the hit.
+/// Compiles the values for the event of `action`. `None`: it is not a plain `trace()`, or some
+/// values are not numbers of the hit.
 fn trace_fields(
     program: &Program,
     action: &ActionCode,

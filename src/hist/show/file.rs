@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A file of histograms that is being read: made piece by piece, by a printer.
+//! A file of histograms that is being read: a printer formats it in pieces.
 
 use kernel::prelude::*;
 
@@ -18,33 +18,34 @@ use crate::text::Text;
 /// A piece of a file ends with the row that makes it this long, in bytes.
 const PIECE: usize = 16384;
 
-/// Makes text of what was read of a histogram, behind its heading.
+/// Formats the entries of a histogram, and the lines after them.
 pub(super) trait Printer: Send + Sync {
     /// Appends an entry. Fails with `ENOMEM`, and as [`Row::read_saved`].
     fn row(&self, out: &mut Text, row: &Row<'_>, buf: &mut TrackedBuf, names: &dyn Names)
         -> Result;
 
-    /// Appends what follows the entries. Fails as [`Printer::row`].
+    /// Appends the lines after the entries. Fails as [`Printer::row`].
     fn end(&self, out: &mut Text, snapshot: &Snapshot, names: &dyn Names) -> Result;
 }
 
-/// A file of histograms that is being read: what is in it, from which the text is made piece by piece. The text of all
+/// Snapshot of the histograms in a file; text is formatted in pieces while reading. The text of all
 /// rows may take a hundred times as much memory.
 pub struct HistFile {
     printer: &'static dyn Printer,
     hists: KVec<Shown>,
-    /// The next row to show, by the number of its histogram and its own.
+    /// The next row to show: index of the histogram, index of the row.
     next: (usize, usize),
 }
 
-/// What is shown of a histogram.
+/// A histogram of the file.
 struct Shown {
     heading: Text,
     snapshot: Snapshot,
 }
 
 impl HistFile {
-    /// A file of the histograms `views`, each behind its heading. Fails with `ENOMEM`, and as [`Names::go_on`].
+    /// Takes snapshots of the histograms `views`, each with its heading. Fails with `ENOMEM`, and
+    /// as [`Names::go_on`].
     pub(super) fn with_printer<'a>(
         printer: &'static dyn Printer,
         views: impl Iterator<Item = View<'a>>,
@@ -67,19 +68,20 @@ impl HistFile {
         })
     }
 
-    /// Hits that it shows.
+    /// Number of hits in the snapshots.
     pub fn hits(&self) -> u64 {
         let hits = self.hists.iter().map(|hist| hist.snapshot.hits());
         hits.fold(0, u64::wrapping_add)
     }
 
-    /// Begins again with the first piece.
+    /// Starts again with the first piece.
     pub fn rewind(&mut self) {
         self.next = (0, 0);
     }
 
-    /// The next piece of the text; `None` at its end. Fails with `ENOMEM`, as [`Names::go_on`], and with `EAGAIN` if
-    /// what is saved in an entry was replaced again and again; the next call makes the same piece.
+    /// Formats the next piece of the text; `None` at its end. Fails with `ENOMEM`, as
+    /// [`Names::go_on`], and with `EAGAIN` if hits kept replacing the saved fields of an entry; the
+    /// next call formats the same piece.
     pub fn next_piece(&mut self, names: &dyn Names) -> Result<Option<Text>> {
         names.go_on()?;
         let mut out = Text::new();

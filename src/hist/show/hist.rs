@@ -50,13 +50,14 @@ use crate::{
 };
 
 impl HistFile {
-    /// The `hist` file of an event with the histograms `views`. Fails with `ENOMEM`, and as [`Names::go_on`].
+    /// The `hist` file of an event with the histograms `views`. Fails with `ENOMEM`, and as
+    /// [`Names::go_on`].
     pub fn new<'a>(views: impl Iterator<Item = View<'a>>) -> Result<Self> {
         Self::with_printer(&HistText, views, title)
     }
 }
 
-/// Makes C's text.
+/// Prints C's text.
 struct HistText;
 
 impl Printer for HistText {
@@ -83,7 +84,7 @@ fn show_row(out: &mut Text, row: &Row<'_>, buf: &mut TrackedBuf, names: &dyn Nam
     out.bytes(b"\n")
 }
 
-/// Appends what follows the entries.
+/// Appends the lines after the entries.
 fn totals(out: &mut Text, snapshot: &Snapshot, names: &dyn Names) -> Result {
     show_last_snapshot(out, snapshot.hist(), names)?;
     out.format(format_args!(
@@ -148,7 +149,7 @@ fn show_keys(out: &mut Text, row: &Row<'_>, names: &dyn Names) -> Result {
             }
         }
     })?;
-    // Behind the newline of a stack.
+    // A stack has ended with a newline.
     out.bytes(if stack { b"}" } else { b" }" })
 }
 
@@ -166,8 +167,8 @@ fn show_stack(out: &mut Text, field: &HistField, stack: Stack<'_>, names: &dyn N
     Ok(())
 }
 
-/// Appends an entry's values. The hitcount is left out if the trigger says so, and as in C so are expressions, although
-/// they are summed up, and entries can be sorted by them.
+/// Appends an entry's values. The hitcount is left out with `nohitcount`; so are expressions, as in
+/// C, although they are summed up, and entries can be sorted by them.
 fn show_values(out: &mut Text, row: &Row<'_>) -> Result {
     let hide_hitcount = row.spec.nohitcount;
     let mut gap: &[u8] = if hide_hitcount { b"  " } else { b" " };
@@ -201,8 +202,8 @@ fn show_values(out: &mut Text, row: &Row<'_>) -> Result {
     Ok(())
 }
 
-/// Appends a distribution: its extremes, the quantiles in between, the average, and how many values
-/// are in no bucket, if some are.
+/// Appends a distribution: its extremes, the quantiles in between, the average, and the number of
+/// values in no bucket, if any.
 fn show_distribution(
     out: &mut Text,
     distribution: &Distribution<'_>,
@@ -224,14 +225,14 @@ fn show_distribution(
         }
     }
     out.format(format_args!("  max: {max:>10}  avg: {avg:>10}"))?;
-    // The quantiles are those of the other values.
+    // The quantiles leave out values without a bucket.
     match distribution.without_bucket() {
         0 => Ok(()),
         lost => out.format(format_args!("  without bucket: {lost:>10}")),
     }
 }
 
-/// Appends what the actions of a trigger have stored in an entry.
+/// Appends the values that the actions of a trigger have stored in an entry.
 fn show_tracked(out: &mut Text, row: &Row<'_>, buf: &mut TrackedBuf) -> Result {
     row.read_saved(buf)?;
     for (n, action) in row.spec.actions.iter().enumerate() {
@@ -260,7 +261,7 @@ fn show_tracked(out: &mut Text, row: &Row<'_>, buf: &mut TrackedBuf) -> Result {
     Ok(())
 }
 
-/// Appends why the last snapshot was taken, if one was.
+/// Appends the cause of the last snapshot, if one was taken.
 fn show_last_snapshot(out: &mut Text, hist: &Histogram, names: &dyn Names) -> Result {
     let Some(action) = hist.spec().snapshot_action() else {
         return Ok(());
@@ -285,7 +286,7 @@ fn show_last_snapshot(out: &mut Text, hist: &Histogram, names: &dyn Names) -> Re
     out.bytes(b"\n")
 }
 
-/// The longest text of an address.
+/// The length of the longest address.
 const ADDRESS_WIDTH: usize = 39;
 
 /// The longest bar of `.graph`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The `hist_debug` file as text: what a histogram is made of.
+//! The `hist_debug` file as text: the internals of histograms.
 
 use kernel::prelude::*;
 
@@ -91,7 +91,7 @@ impl Debug<'_, '_> {
         self.show_own(spec)
     }
 
-    /// Shows what C has not, if the trigger has it.
+    /// Shows the clauses that C lacks, if the trigger has them.
     fn show_own(&mut self, spec: &Spec) -> Result {
         if !spec.on.is_empty() {
             self.out.bytes(b"\n  lookup key fields (on() params):\n")?;
@@ -135,7 +135,7 @@ impl Debug<'_, '_> {
 
     /// Shows a field (`hist_field_debug_show()`).
     fn show_field(&mut self, field: &HistField) -> Result {
-        // A value that is a reference is that reference.
+        // A value that is a reference is shown as the reference.
         if let (Role::Value { .. }, Some(var)) = (field.role, &field.reference) {
             return self.show_var_ref(var);
         }
@@ -175,7 +175,6 @@ impl Debug<'_, '_> {
         ))
     }
 
-    /// Shows a reference.
     fn show_var_ref(&mut self, var: &VarRef) -> Result {
         self.show_flags("HIST_FIELD_FL_VAR_REF", "")?;
         self.line(b"name", &var.name)?;
@@ -193,8 +192,8 @@ impl Debug<'_, '_> {
         self.out.bytes(b"      function: hist_field_var_ref()\n")
     }
 
-    /// Shows field variables. False: as in C, nothing of this histogram is shown after one that is no field of the
-    /// event.
+    /// Shows field variables. Returns false if one is not a field of the event: as in C, the rest
+    /// of the histogram is not shown then.
     fn show_field_vars(&mut self, list: &str, vars: &[FieldVar]) -> Result<bool> {
         for (n, var) in vars.iter().enumerate() {
             self.out.format(format_args!(

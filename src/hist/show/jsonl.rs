@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The `hist_jsonl` file: lines of JSON for programs. What is in them is in `Documentation/hist_jsonl.rst`; whoever
-//! changes that changes [`SCHEMA`], unless only a member is added.
+//! The `hist_jsonl` file: lines of JSON for programs. `Documentation/hist_jsonl.rst` describes its
+//! contents; a change other than an additional member needs a new [`SCHEMA`].
 
 use core::str;
 
@@ -57,14 +57,14 @@ use crate::{
 /// The version of the schema.
 const SCHEMA: u32 = 1;
 
-/// Where and when histograms are read.
+/// The place and time at which histograms are read.
 #[derive(Clone, Copy)]
 pub struct Origin<'a> {
     /// The system of their event.
     pub system: &'a [u8],
     /// The name of their event.
     pub event: &'a [u8],
-    /// The boot id of the kernel, if that is known.
+    /// The boot id of the kernel, if known.
     pub boot_id: Option<&'a [u8]>,
     /// Reads the clocks.
     pub now: fn() -> Now,
@@ -80,13 +80,14 @@ pub struct Now {
 }
 
 impl HistFile {
-    /// The `hist_jsonl` file of an event with the histograms `views`. Fails with `ENOMEM`, and as [`Names::go_on`].
+    /// The `hist_jsonl` file of an event with the histograms `views`. Fails with `ENOMEM`, and as
+    /// [`Names::go_on`].
     pub fn jsonl<'a>(views: impl Iterator<Item = View<'a>>, origin: &Origin<'_>) -> Result<Self> {
         Self::with_printer(&Jsonl, views, |out, view, _| header(out, view, origin))
     }
 }
 
-/// Makes lines of JSON.
+/// Prints lines of JSON.
 struct Jsonl;
 
 impl Printer for Jsonl {
@@ -187,7 +188,8 @@ fn header(out: &mut Text, view: &View<'_>, origin: &Origin<'_>) -> Result {
     out.bytes(b"]}\n")
 }
 
-/// Appends what a key or value is, as members of an object. Values with a unit for their buckets are nanoseconds.
+/// Appends the description of a key or value, as members of an object. Values with a unit for their
+/// buckets are nanoseconds.
 fn column(out: &mut Text, field: &HistField, bucket_unit: Unit) -> Result {
     out.bytes(b"\"name\":")?;
     string(out, field.name())?;
@@ -210,7 +212,7 @@ fn column(out: &mut Text, field: &HistField, bucket_unit: Unit) -> Result {
     string_or_null(out, unit)
 }
 
-/// Appends what a value is.
+/// Appends the description of a value.
 fn value_column(out: &mut Text, spec: &Spec, field: &HistField) -> Result {
     let buckets = field.distribution(spec.distributions.unit);
     let unit = buckets.map_or(Unit::One, Exponential::unit);
@@ -221,7 +223,7 @@ fn value_column(out: &mut Text, spec: &Spec, field: &HistField) -> Result {
     out.bytes(b"}")
 }
 
-/// Appends what an action is.
+/// Appends the description of an action.
 fn action_column(out: &mut Text, spec: &Spec, action: &Action) -> Result {
     let handler = match action.handler {
         Handler::OnMatch { .. } => "onmatch",
@@ -261,7 +263,7 @@ fn key(out: &mut Text, field: &HistField, cell: &KeyCell<'_>, names: &dyn Names)
             out.bytes(b"}")
         }
         KeyCell::Symbol { address, offset } => symbol(out, address, offset, names),
-        // Of what is not scaled, as stacks are not.
+        // A content that is not scaled, such as a stack.
         KeyCell::Log2(power @ 65..) => out.format(format_args!("{power}")),
         KeyCell::Log2(_) | KeyCell::Bucket { .. } | KeyCell::Range(_) => {
             match cell.range(field.has_sign()) {
@@ -296,13 +298,13 @@ fn symbol(out: &mut Text, address: u64, offset: bool, names: &dyn Names) -> Resu
     out.format(format_args!("{{\"address\":\"{address:#x}\",\"symbol\":"))?;
     let mut name = Text::new();
     names.symbol(&mut name, address, offset)?;
-    // The kernel prints the address if there is no symbol.
+    // The kernel prints the address if it knows no symbol.
     let name = Some(name.as_bytes()).filter(|name| !name.starts_with(b"0x"));
     string_or_null(out, name)?;
     out.bytes(b"}")
 }
 
-/// Appends a value of an entry, as it is kept, however `hist` shows it.
+/// Appends a value of an entry as it is kept, however `hist` shows it.
 fn value(out: &mut Text, row: &Row<'_>, field: &HistField, cell: &ValueCell<'_>) -> Result {
     match cell {
         ValueCell::Number(_) | ValueCell::Hex(_) | ValueCell::Percent(_) | ValueCell::Graph(_) => {
@@ -318,7 +320,7 @@ fn value(out: &mut Text, row: &Row<'_>, field: &HistField, cell: &ValueCell<'_>)
     }
 }
 
-/// Appends a distribution, its buckets by the index of OpenTelemetry.
+/// Appends a distribution. Its buckets have OpenTelemetry's indices.
 fn distribution(out: &mut Text, values: &Distribution<'_>, quantiles: &[Quantile]) -> Result {
     let buckets = values.counts.iter();
     let buckets = buckets.map(|bucket| (Exponential::bucket(bucket.code()), bucket.count));
@@ -379,7 +381,7 @@ fn variables(out: &mut Text, row: &Row<'_>, names: &dyn Names) -> Result {
     })
 }
 
-/// Appends what the actions have stored in an entry.
+/// Appends the values that the actions have stored in an entry.
 fn actions(out: &mut Text, row: &Row<'_>, buf: &mut TrackedBuf) -> Result {
     row.read_saved(buf)?;
     for (n, action) in row.spec.actions.iter().enumerate() {
@@ -418,7 +420,7 @@ fn tracked(action: &Action, value: u64) -> Whole {
     Whole::new(value, signed.unwrap_or(false))
 }
 
-/// Appends why the last snapshot of the ring buffer was taken, if one was.
+/// Appends the cause of the last snapshot of the ring buffer; null if none was taken.
 fn last_snapshot(out: &mut Text, snapshot: &Snapshot, names: &dyn Names) -> Result {
     let hist = snapshot.hist();
     let Some(action) = hist.spec().snapshot_action() else {
@@ -433,7 +435,7 @@ fn last_snapshot(out: &mut Text, snapshot: &Snapshot, names: &dyn Names) -> Resu
     out.bytes(b"}")
 }
 
-/// Appends what `show` appends as a string.
+/// Appends the output of `show` as a string.
 fn shown(out: &mut Text, show: impl FnOnce(&mut Text) -> Result) -> Result {
     let mut text = Text::new();
     show(&mut text)?;
@@ -447,7 +449,8 @@ fn string_or_null(out: &mut Text, bytes: Option<&[u8]>) -> Result {
     }
 }
 
-/// Appends characters as a string; or, if they are no UTF-8, which JSON has to be, as an object that has the bytes, too.
+/// Appends characters as a string; or, if they are not UTF-8, which JSON requires, as an object
+/// that has the bytes, too.
 fn string(out: &mut Text, bytes: &[u8]) -> Result {
     if let Ok(text) = str::from_utf8(bytes) {
         out.bytes(b"\"")?;
@@ -468,7 +471,7 @@ fn string(out: &mut Text, bytes: &[u8]) -> Result {
     out.bytes(b"\"}")
 }
 
-/// Appends what is between the quotes of a string.
+/// Appends the inside of a string, without the quotes.
 fn escaped(out: &mut Text, text: &str) -> Result {
     let bytes = text.as_bytes();
     let mut from = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is read of a histogram: a snapshot of its entries, rows of typed cells, and their printers.
+//! Views of a histogram: a snapshot of its entries, rows of typed cells, and their printers.
 
 mod file;
 mod hist;
@@ -33,26 +33,26 @@ pub use trigger::{
     NO_TRIGGERS, //
 };
 
-/// What only the kernel knows: names, and whether somebody still waits for the text.
+/// Services of the kernel: names of addresses and system calls, and whether the reader still waits.
 pub trait Names {
-    /// Appends the symbol at `address` (`%ps`), with the offset in it if `offset` (`%pS`). Fails with
-    /// `ENOMEM`.
+    /// Appends the symbol at `address` (`%ps`), with the offset in it if `offset` (`%pS`). Fails
+    /// with `ENOMEM`.
     fn symbol(&self, out: &mut Text, address: u64, offset: bool) -> Result;
 
     /// The name of the system call `number`.
     fn syscall(&self, number: u64) -> Option<&[u8]>;
 
-    /// Appends what stands for the address of a histogram (`%p`). Fails with `ENOMEM`.
+    /// Appends an identifier for the address of a histogram (`%p`). Fails with `ENOMEM`.
     fn address(&self, out: &mut Text, histogram: &Histogram) -> Result;
 
-    /// Lets others run. Fails with `EINTR` if the reader was killed.
+    /// Yields the CPU. Fails with `EINTR` if the reader was killed.
     fn go_on(&self) -> Result;
 }
 
 /// A histogram as it is attached to an event, for printing.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
-    /// The histogram.
+    /// The histogram, which may be shared by several triggers.
     pub hist: &'a Arc<Histogram>,
     /// Looks up names.
     pub names: &'a dyn Names,

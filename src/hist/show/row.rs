@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Rows of typed cells, from which printers make text.
+//! Rows of typed cells, which printers turn into text.
 
 use core::{
     cmp::min,
@@ -79,14 +79,14 @@ pub(super) enum KeyCell<'a> {
         pid: u64,
         comm: &'a [u8],
     },
-    /// An address in the kernel, shown as a symbol, with the offset in that if `offset`.
+    /// An address in the kernel, shown as a symbol; with the offset into it if `offset`.
     Symbol {
         address: u64,
         offset: bool,
     },
     /// The exponent of a power of two.
     Log2(u64),
-    /// A range of numbers, by its first one; as C shows it, the last one may have wrapped.
+    /// A range of numbers, as C shows it: the last one may have wrapped.
     Bucket {
         first: u64,
         last: u64,
@@ -101,18 +101,18 @@ pub(super) enum KeyCell<'a> {
 }
 
 impl KeyCell<'_> {
-    /// The smallest and the largest number of an entry with a key that is `signed` before it is
-    /// scaled. `None`: it is no range.
+    /// The smallest and the largest number in the range of a key that is `signed` before it is
+    /// scaled. `None`: the cell is not a range.
     ///
-    /// `.log2` and `.buckets` scale numbers without a sign, as in C. So negative ones are behind
-    /// the others; a bucket with both has the largest and the smallest number that there are.
+    /// `.log2` and `.buckets` scale numbers as unsigned, as in C. So negative numbers follow the
+    /// others; a bucket with both gets the whole range of signed numbers.
     pub(super) fn range(&self, signed: bool) -> Option<(Whole, Whole)> {
         let (first, last) = match *self {
             Self::Range(range) => return range,
             Self::Log2(0) => (0, 1),
             Self::Log2(power @ 1..=63) => ((1 << (power - 1)) + 1, 1 << power),
             Self::Log2(64) => ((1 << 63) + 1, u64::MAX),
-            // The last one has fewer numbers than the others.
+            // The last bucket has fewer numbers than the others.
             Self::Bucket { first, last } if last < first => (first, u64::MAX),
             Self::Bucket { first, last } => (first, last),
             _ => return None,
@@ -147,7 +147,7 @@ pub(super) enum ValueCell<'a> {
     Percent(Option<u32>),
     /// Hundredths of a percent of the maximum of the column; `None` if they cannot be computed.
     Graph(Option<u32>),
-    /// The smallest, the largest, or the average.
+    /// The smallest or the largest value, or the average.
     Statistic(Whole),
     Distribution(Distribution<'a>),
 }
@@ -156,38 +156,38 @@ pub(super) enum ValueCell<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Distribution<'a> {
     pub(super) buckets: Exponential,
-    /// How many values.
+    /// Number of values.
     pub(super) count: u64,
     /// Their sum, wrapping.
     pub(super) sum: u64,
     pub(super) min: Whole,
     pub(super) max: Whole,
     pub(super) avg: Whole,
-    /// How many are in which bucket, by the order of the values.
+    /// The buckets with their counts, in the order of the values.
     pub(super) counts: &'a [BucketCount],
 }
 
 impl Distribution<'_> {
-    /// How many values are in a bucket.
+    /// Number of values in buckets.
     fn in_buckets(&self) -> u64 {
         let counts = self.counts.iter().map(|bucket| bucket.count);
         counts.fold(0, u64::wrapping_add)
     }
 
-    /// How many values are in no bucket, since there was no room for it: at least so many, as the
-    /// values of hits that have come since the count was read may be in buckets. A hit counts in a
-    /// bucket first, so none of these are of such hits.
+    /// Number of values outside of buckets, since these were full; a lower bound, as hits since the
+    /// count was read may be in buckets. A hit counts in its bucket before it is counted itself, so
+    /// the result has no values of concurrent hits.
     pub(super) fn without_bucket(&self) -> u64 {
         self.count.saturating_sub(self.in_buckets())
     }
 
-    /// Estimates a quantile: the value with the rank of this part of all values, rounded up, is in the bucket whose middle
-    /// this is. `None`: no value is in any bucket.
+    /// Estimates a quantile: finds the bucket of the value with this rank, rounded up, and returns
+    /// the middle of the bucket. `None`: all buckets are empty.
     pub(super) fn quantile(&self, quantile: Quantile) -> Option<Tenths> {
         let all = self.in_buckets();
         let part = u64::from(quantile.thousandths());
         let whole = u64::from(Quantile::ALL);
-        // As the product may need more bits than there are.
+        // Split, as the product may need more than 64 bits.
         let rank = (all / whole) * part + (all % whole * part).div_ceil(whole);
         let mut below = 0u64;
         let bucket = self.counts.iter().find(|bucket| {
@@ -195,7 +195,7 @@ impl Distribution<'_> {
             below >= rank && bucket.count > 0
         })?;
         let middle = self.buckets.middle(bucket.code())?;
-        // Hits may have come since these were read.
+        // Extremes and buckets may be inconsistent if hits have come meanwhile.
         let (min, max) = (Tenths::whole(self.min), Tenths::whole(self.max));
         Some(if min <= max {
             middle.clamp(min, max)
@@ -218,23 +218,23 @@ pub(super) enum VariableCell<'a> {
     Number(u64),
     /// A string without its NUL.
     Text(&'a [u8]),
-    /// Return addresses, the innermost first. Behind them may be zeros.
+    /// Return addresses, the innermost first, possibly followed by zeros.
     Stack(&'a [u64]),
 }
 
-/// Most words of a tracked value and what is saved with it.
+/// Maximum number of words of a tracked value and the fields saved with it.
 const TRACKED_WORDS: usize = 1 + VARS_MAX * WIDE_WORDS;
 
-/// What the actions of a trigger have stored in an entry.
+/// Buffer for the values that the actions of a trigger have stored in an entry.
 pub(super) struct TrackedBuf {
-    /// The tracked value of the action that saves, and what it has saved.
+    /// The tracked value of the action with `save()`, and the saved fields.
     words: KVec<u64>,
-    /// Whether there is one yet.
+    /// Whether a value has been stored.
     set: bool,
 }
 
 impl TrackedBuf {
-    /// Memory for the entries of a histogram. Fails with `ENOMEM`.
+    /// Allocates the buffer, for any entry of any histogram. Fails with `ENOMEM`.
     pub(super) fn new() -> Result<Self> {
         let words = KVec::from_elem(0, TRACKED_WORDS, GFP_KERNEL)?;
         Ok(Self { words, set: false })
@@ -242,8 +242,9 @@ impl TrackedBuf {
 }
 
 impl<'a> Row<'a> {
-    /// The value that the `n`th action tracks: its greatest, or last, value so far. For the action with `save()`, the
-    /// value stored together with the saved fields in `buf`. `None`: there is none yet.
+    /// The value that the `n`th action tracks: its greatest, or last, value so far. For the action
+    /// with `save()`, the value stored together with the saved fields in `buf`. `None`: none is
+    /// stored yet.
     ///
     /// Fails as [`read_consistent`].
     pub(super) fn tracked(&self, n: usize, buf: &TrackedBuf) -> Result<Option<u64>> {
@@ -255,21 +256,22 @@ impl<'a> Row<'a> {
         Ok(set.then_some(words[0]))
     }
 
-    /// Reads the tracked value of the `n`th action and what is saved with it. False: it tracks none, or there is none
-    /// yet. Fails as [`read_consistent`].
+    /// Reads the tracked value of the `n`th action and the fields saved with it. Returns false if
+    /// the action tracks nothing, or nothing is stored yet. Fails as [`read_consistent`].
     fn read_tracked(&self, n: usize, words: &mut [u64]) -> Result<bool> {
         let cell = self.program.tracked(n);
         let cell = cell.and_then(|cell| self.elt?.wide(cell));
         cell.map_or(Ok(false), |cell| read_consistent(|| cell.read(words)))
     }
 
-    /// The action that saves.
+    /// The index of the action with `save()`.
     fn saving(&self) -> Option<usize> {
         let mut actions = self.spec.actions.iter();
         actions.position(|action| action.kind == ActionKind::Save)
     }
 
-    /// Reads the saved fields to `buf`, and the value that they belong to. Fails as [`read_consistent`].
+    /// Reads the saved fields to `buf`, and the value that they belong to. Fails as
+    /// [`read_consistent`].
     pub(super) fn read_saved(&self, buf: &mut TrackedBuf) -> Result {
         let Some(n) = self.saving() else {
             return Ok(());
@@ -405,7 +407,7 @@ impl<'a> Row<'a> {
         })
     }
 
-    /// The distribution that value `n` is.
+    /// The distribution of value `n`; `None` if it is not one.
     pub(super) fn distribution(&self, n: usize) -> Option<Distribution<'a>> {
         let mut distributions = self.spec.distributions().zip(0..);
         let ((_, buckets), number) = distributions.find(|((value, _), _)| *value == n)?;
@@ -417,7 +419,8 @@ impl<'a> Row<'a> {
         let [min, max, sum] = *self.columns.get(field.column()?..)?.first_chunk()?;
         let [min, max] = [min, max].map(|number| Whole::new(number, buckets.signed()));
         let count = *self.columns.first()?;
-        // The hits of the sum and of the count may differ while hits come, but what is shown is in this order.
+        // Concurrent hits may be in the sum and not in the count: keep the order of the numbers
+        // that are shown.
         Some(Distribution {
             buckets,
             count,
@@ -447,7 +450,8 @@ pub(super) fn statistic(spec: &Spec, columns: &[u64], field: &HistField) -> Opti
     if field.modifier != Some(ModifierKind::Avg) {
         return Some(Whole::new(column, field.signed()));
     }
-    // The hits of the sum and of the count may differ while hits come. Shown beside the extremes it must not be outside.
+    // Concurrent hits may be in the sum and not in the count: keep the average between the extremes
+    // beside it.
     let (mut min, mut max) = (None, None);
     for other in spec.vals.iter().filter(|other| other.is_same_number(field)) {
         let value = Whole::new(columns[other.column()?], field.signed());
@@ -462,8 +466,8 @@ pub(super) fn statistic(spec: &Spec, columns: &[u64], field: &HistField) -> Opti
     Some(max.map_or(average, |max| average.min(max)))
 }
 
-/// `part` in hundredths of a percent of `whole`: over 10000 if the total has wrapped. `None` if they cannot be
-/// computed, for which C has `u32::MAX`.
+/// `part` in hundredths of a percent of `whole`: over 10000 if the total has wrapped. `None` if it
+/// cannot be computed, where C has `u32::MAX`.
 fn hundredths(part: u64, whole: u64) -> Option<u32> {
     let quotient = if part < u64::MAX / 10000 {
         (part * 10000).checked_div(whole)
@@ -476,8 +480,8 @@ fn hundredths(part: u64, whole: u64) -> Option<u32> {
     }
 }
 
-/// Reads a wide cell until no hit replaces it meanwhile. False: it is not set. Fails with `EAGAIN` if hits replace it
-/// again and again.
+/// Reads a wide cell until the copy is consistent. Returns false if the cell is not set. Fails with
+/// `EAGAIN` if hits replace it again and again.
 pub(super) fn read_consistent(read: impl FnMut() -> Read) -> Result<bool> {
     Read::retry(read).ok_or(EAGAIN)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A snapshot of the entries of a histogram, in the order in which they are shown.
+//! A snapshot of a histogram's entries, in the order in which they are shown.
 
 use core::cmp::Ordering;
 
@@ -45,35 +45,36 @@ use crate::{
     trigger::ModifierKind, //
 };
 
-/// How many entries are read until it is asked whether to go on.
+/// Number of slots or entries visited between calls of `go_on`.
 const BATCH: usize = 1024;
 
-/// The entries of a histogram with their columns, each read once. What is sorted and shown does not change with
-/// later hits. It is kept while the file is open, and so takes little for each entry, and is charged to the program.
+/// The entries of a histogram with their columns, each read once. Later hits do not change the
+/// values that are sorted and shown. It is kept while the file is open, so it takes little memory
+/// for each entry, and is charged to the reader.
 pub(super) struct Snapshot {
     hist: Arc<Histogram>,
     contents: Arc<Generation>,
-    /// The slots of the entries.
+    /// Slots of the entries.
     slots: KVVec<u32>,
-    /// The columns of the first entry, then those of the second, and so on.
+    /// The columns of all entries, entry by entry.
     columns: KVVec<u64>,
-    /// Indices of entries, in the order in which they are shown.
+    /// Indices of the entries, in the order in which they are shown.
     order: KVVec<u32>,
     /// Total and maximum of each column.
     totals: KVec<ColumnTotals>,
     /// The buckets of distributions, sorted by their keys.
     buckets: KVVec<BucketCount>,
-    /// For each sort key that is computed, its number of each entry.
+    /// For each sort key that is computed, its number for each entry; empty for other keys.
     computed: KVec<KVVec<i128>>,
     drops: u64,
     without_bucket: u64,
     losses: Losses,
 }
 
-/// Hits that are in no entry, as far as `hist` does not show them.
+/// Losses that `hist` does not show.
 #[derive(Clone, Copy)]
 pub(super) struct Losses {
-    /// Elements in excess, whose hits are dropped: see [`Generation::excess`].
+    /// Number of excess elements, whose hits are dropped: see [`Generation::excess`].
     pub(super) excess: usize,
     /// See [`Histogram::unresolved`].
     pub(super) unresolved: u64,
@@ -84,7 +85,8 @@ pub(super) struct Losses {
 }
 
 impl Snapshot {
-    /// Reads and sorts the entries. Fails with `ENOMEM`, and with the error of `go_on`, which is called now and then.
+    /// Reads and sorts the entries. Fails with `ENOMEM`, and with the error of `go_on`, which is
+    /// called now and then.
     pub(super) fn take(hist: &Arc<Histogram>, go_on: &dyn Fn() -> Result) -> Result<Self> {
         let contents = hist.map.contents();
         let mut snapshot = Self {
@@ -107,7 +109,7 @@ impl Snapshot {
         };
         snapshot.read(go_on)?;
         snapshot.add_up()?;
-        // See `Histogram::count_in_bucket()`.
+        // Pairs with `Histogram::count_in_bucket()`.
         smp_rmb();
         snapshot.read_buckets(go_on)?;
         snapshot.compute(go_on)?;
@@ -118,7 +120,7 @@ impl Snapshot {
     fn read(&mut self, go_on: &dyn Fn() -> Result) -> Result {
         let (contents, len) = (&self.contents, self.hist.map.len());
         let n_columns = self.n_columns();
-        // As much as is needed, unless more keys are inserted meanwhile.
+        // Enough, unless more keys are inserted meanwhile.
         self.slots.reserve(len, GFP_KERNEL_ACCOUNT)?;
         self.columns.reserve(len * n_columns, GFP_KERNEL_ACCOUNT)?;
         for (slot, entry) in (0..).map_while(|slot| Some((slot, contents.slot(slot)?))) {
@@ -129,7 +131,7 @@ impl Snapshot {
                 continue;
             };
             let hitcount = entry.column(0);
-            // Its first hit has inserted it, and not counted yet.
+            // The hit that inserted it has not counted yet.
             if hitcount == 0 {
                 continue;
             }
@@ -158,7 +160,7 @@ impl Snapshot {
     fn read_buckets(&mut self, go_on: &dyn Fn() -> Result) -> Result {
         if let Some(buckets) = &self.hist.buckets {
             self.buckets = buckets.read(go_on)?;
-            // There are many buckets, but few of an element.
+            // A histogram may have many buckets, but an element has few.
             let is_same = |a: &BucketCount, b: &BucketCount| a.element() == b.element();
             for (n, buckets) in self.buckets.chunk_by_mut(is_same).enumerate() {
                 if n % BATCH == 0 {
@@ -170,7 +172,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Computes what entries are sorted by, once for each.
+    /// Computes the sort keys that are statistics, once for each entry.
     fn compute(&mut self, go_on: &dyn Fn() -> Result) -> Result {
         let hist = self.hist.clone();
         for key in &hist.spec.sort {
@@ -197,7 +199,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// A number that entries are sorted by. `None`: the entry has none.
+    /// Computes the sort key `by` of an entry. `None`: the entry has no such number.
     fn number(&self, by: SortBy, entry: u32) -> Option<i128> {
         let spec = &self.hist.spec;
         let (n, statistic) = match by {
@@ -217,17 +219,16 @@ impl Snapshot {
         })
     }
 
-    /// Columns of an entry.
+    /// Number of columns of an entry.
     fn n_columns(&self) -> usize {
         self.hist.program.columns.len()
     }
 
-    /// The histogram.
     pub(super) fn hist(&self) -> &Histogram {
         &self.hist
     }
 
-    /// The entry that is shown as number `n`, from 0; `None`: there are not so many.
+    /// The entry that is shown as number `n`, from 0; `None` if that is not shown.
     pub(super) fn row(&self, n: usize) -> Option<Row<'_>> {
         if n >= self.shown() {
             return None;
@@ -248,34 +249,34 @@ impl Snapshot {
         }
     }
 
-    /// How many entries are shown.
+    /// Number of entries that are shown.
     pub(super) fn shown(&self) -> usize {
         let limit = self.hist.spec.limit.map(usize::try_from);
         self.len()
             .min(limit.and_then(Result::ok).unwrap_or(usize::MAX))
     }
 
-    /// Values that are in no bucket of a distribution; `None` if there are no distributions.
+    /// Number of values that are in no bucket of a distribution; `None` without distributions.
     pub(super) fn without_bucket(&self) -> Option<u64> {
         self.hist.buckets.as_ref().map(|_| self.without_bucket)
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     pub(super) fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Hits of all entries.
+    /// Number of hits of all entries.
     pub(super) fn hits(&self) -> u64 {
         self.totals[0].total
     }
 
-    /// What else was lost.
+    /// Losses other than drops.
     pub(super) fn losses(&self) -> Losses {
         self.losses
     }
 
-    /// Hits that were dropped.
+    /// Number of hits that were dropped.
     pub(super) fn drops(&self) -> u64 {
         self.drops
     }
@@ -311,7 +312,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Sorts by the first of `keys`, then entries that are equal by the rest.
+    /// Sorts by the first of `keys`, then runs of equal entries by the rest.
     fn sort_by(
         &self,
         mut order: &mut [u32],
@@ -361,7 +362,7 @@ impl Snapshot {
     }
 }
 
-/// Compares the key fields that `a` and `b` start with.
+/// Compares the key fields at the start of `a` and `b`.
 fn compare_keys(by: Compare, a: &[u8], b: &[u8]) -> Ordering {
     match by {
         Compare::Nothing => Ordering::Equal,
@@ -380,8 +381,8 @@ pub(super) struct LastSnapshot {
 }
 
 impl LastSnapshot {
-    /// Reads what is stored with the last snapshot of `hist`; `None` if none was taken. Fails with `ENOMEM`, and as
-    /// [`read_consistent`].
+    /// Reads the value and key stored with the last snapshot of `hist`; `None` if none was taken.
+    /// Fails with `ENOMEM`, and as [`read_consistent`].
     pub(super) fn read(hist: &Histogram) -> Result<Option<Self>> {
         let Some(cell) = hist.last_snapshot() else {
             return Ok(None);

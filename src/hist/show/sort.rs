@@ -2,19 +2,20 @@
 
 //! Sorting entries into the order that the C implementation prints them in.
 //!
-//! C sorts by the bytes of the key first, which are different for all entries, and then by the sort keys
-//! of the trigger, with the kernel's heapsort (lib/sort.c). A heapsort is not stable, but deterministic: the
-//! result depends on the entries only. So the same comparisons and exchanges give C's order.
+//! C sorts by the bytes of the key first, which are different for all entries, and then by the sort
+//! keys of the trigger, with the kernel's heapsort (lib/sort.c). A heapsort is not stable, but
+//! deterministic: the result depends on the entries only. So the same comparisons and exchanges
+//! give C's order.
 
 use core::cmp::Ordering;
 
 use kernel::prelude::*;
 
-/// How many rounds are made until it is asked whether to go on.
+/// Number of rounds between calls of `go_on`.
 const BATCH: usize = 1024;
 
-/// Sorts `items`, making the comparisons and exchanges that lib/sort.c makes. Fails with the error of `go_on`, which is
-/// called now and then.
+/// Sorts `items`, making the comparisons and exchanges that lib/sort.c makes. Fails with the error
+/// of `go_on`, which is called now and then.
 ///
 /// The heap has the largest item on top. Each round takes off the two largest.
 pub fn heapsort<T>(
@@ -56,8 +57,8 @@ pub fn heapsort<T>(
     Ok(())
 }
 
-/// Moves the item at `top` down to its place in the heap: follows the larger children to a leaf, then climbs to
-/// where the item belongs, which mostly is near the leaf.
+/// Moves the item at `top` down to its place in the heap: follows the larger children to a leaf,
+/// then climbs to where the item belongs, which mostly is near the leaf.
 fn sink<T>(heap: &mut [T], top: usize, compare: &mut impl FnMut(&T, &T) -> Ordering) {
     let mut at = top;
     loop {

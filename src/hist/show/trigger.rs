@@ -38,8 +38,8 @@ pub fn event_column(out: &mut Text, system: &[u8], event: &[u8]) -> Result {
     out.bytes(b" ")
 }
 
-/// Appends the triggers of an event, one per line, each after `column`: as in C first `others`, the lines of other
-/// triggers, then the hist triggers `views`. Fails with `ENOMEM`.
+/// Appends the triggers of an event, one per line, each after `column`: as in C first `others`, the
+/// lines of other triggers, then the hist triggers `views`. Fails with `ENOMEM`.
 pub fn triggers<'a>(
     out: &mut Text,
     column: &[u8],
@@ -67,8 +67,8 @@ pub(super) fn title(out: &mut Text, view: &View<'_>, n: usize) -> Result {
     out.bytes(b"#\n\n")
 }
 
-/// Appends the trigger as one line. Written with `!` before it and without the bracket at its end, the line
-/// removes the trigger. Fails with `ENOMEM`.
+/// Appends the trigger as one line. Writing the line with `!` before it and without the bracket at
+/// its end removes the trigger. Fails with `ENOMEM`.
 pub fn trigger_line(out: &mut Text, view: &View<'_>) -> Result {
     command(out, view.hist.spec(), view.name, view.filter)?;
     out.bytes(if view.paused {
@@ -78,8 +78,8 @@ pub fn trigger_line(out: &mut Text, view: &View<'_>) -> Result {
     })
 }
 
-/// Appends the command that makes a trigger with this spec, the whole token `name=…` and the text of the filter. Fails
-/// with `ENOMEM`.
+/// Appends the command that creates a trigger with this spec, the whole token `name=…`, and the
+/// text of the filter. Fails with `ENOMEM`.
 pub fn command(out: &mut Text, spec: &Spec, name: Option<&[u8]>, filter: Option<&[u8]>) -> Result {
     out.bytes(b"hist:")?;
     if let Some(name) = name {
@@ -102,7 +102,7 @@ pub fn command(out: &mut Text, spec: &Spec, name: Option<&[u8]>, filter: Option<
     }
     distributions(out, spec)?;
     out.bytes(b":sort=")?;
-    // Without modifiers, which `sort=` does not take, but for those that are numbers of a value.
+    // Without modifiers, which `sort=` does not take, except statistics.
     listed(out, b",", spec.sort.iter(), |out, key| {
         let field = spec.sort_field(key.by);
         out.bytes(field.command_name())?;
@@ -142,7 +142,7 @@ pub fn command(out: &mut Text, spec: &Spec, name: Option<&[u8]>, filter: Option<
     Ok(())
 }
 
-/// Appends how distributions are kept and shown, as far as a trigger says so.
+/// Appends the clauses for distributions that differ from the defaults.
 fn distributions(out: &mut Text, spec: &Spec) -> Result {
     let distributions = &spec.distributions;
     if distributions.quantiles[..] != Quantile::DEFAULT {

@@ -22,52 +22,54 @@ use crate::{
     },
 };
 
-/// When an action is done (`enum handler_id`).
+/// When an action runs (`enum handler_id`).
 #[derive(PartialEq, Eq)]
 pub enum Handler {
-    /// For each hit whose references are set. Names that are not found in this event are looked up in the other one.
+    /// For each hit whose references are set. Names that are not found in this event are looked up
+    /// in the other one.
     OnMatch {
         /// System of the other event.
         system: KVec<u8>,
         /// Its name.
         event: KVec<u8>,
     },
-    /// If a variable is larger than ever before.
+    /// If a variable is larger than ever before in the entry.
     OnMax {
         /// The variable as written, with its `$`.
         var: KVec<u8>,
     },
-    /// If a variable has changed.
+    /// If a variable has changed in the entry.
     OnChange {
         /// The variable as written, with its `$`.
         var: KVec<u8>,
     },
 }
 
-/// What an action does (`enum action_id`).
+/// The kind of an action (`enum action_id`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActionKind {
     /// Saves fields in the entry.
     Save,
     /// Takes a snapshot of the ring buffer.
     Snapshot,
-    /// Makes a synthetic event happen.
+    /// Emits a synthetic event.
     Trace,
 }
 
 /// An action of a trigger (`struct action_data`).
 pub struct Action {
-    /// When it is done.
+    /// When it runs.
     pub handler: Handler,
-    /// What is done.
+    /// The act: save, snapshot or trace.
     pub kind: ActionKind,
-    /// The name as written: of the synthetic event, or one that starts with `trace`, `save` or `snapshot`.
+    /// The name as written: of the synthetic event, or one that starts with `trace`, `save` or
+    /// `snapshot`.
     pub name: KVec<u8>,
-    /// The synthetic event, if the name is not that.
+    /// The synthetic event, if the name is not the event's.
     pub synth_event: Option<KVec<u8>>,
     /// The parameters as written.
     pub params: KVec<KVec<u8>>,
-    /// What `onmax()` and `onchange()` compare.
+    /// The variable that `onmax()` or `onchange()` compares.
     pub track: Option<Track>,
     /// The references that are the parameters of [`ActionKind::Trace`], by their slots.
     pub(in crate::hist) slots: KVec<usize>,
@@ -75,14 +77,14 @@ pub struct Action {
 
 /// The variable that `onmax()` or `onchange()` tracks (`track_data`).
 pub struct Track {
-    /// The variable.
+    /// A reference to the variable of this trigger.
     pub var_ref: Arc<VarRef>,
     /// The variable that keeps its last value.
     pub var: HistField,
 }
 
 impl Action {
-    /// The action as written, without what its names mean.
+    /// The action as written, with its names unresolved.
     ///
     /// # Errors
     ///
@@ -132,7 +134,7 @@ impl Action {
                 .all(|(a, b)| a[..] == b[..])
     }
 
-    /// The name of the synthetic event, or that of the action if it uses none.
+    /// The name of the synthetic event, or of the action if it uses none.
     fn target_name(&self) -> &[u8] {
         self.synth_event.as_ref().unwrap_or(&self.name)
     }

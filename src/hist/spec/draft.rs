@@ -2,8 +2,8 @@
 
 //! A trigger whose names are being resolved.
 //!
-//! Checks are in C's order (`create_hist_data()`), because only the first error is reported. What the actions mean
-//! comes last: see [`super::params`].
+//! Checks are in C's order (`create_hist_data()`), because only the first error is reported.
+//! Actions are resolved last: see [`super::params`].
 
 use kernel::{
     prelude::*,
@@ -45,10 +45,10 @@ use crate::{
     },
 };
 
-/// What of a trigger is being resolved.
+/// The part of a trigger that is being resolved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Its values.
+    /// The values, the first part.
     Values,
     /// Its variables, then its keys and sort keys.
     Fields,
@@ -60,15 +60,15 @@ pub(super) enum Stage {
 pub struct Draft<'a> {
     pub(super) scope: &'a dyn Scope,
     pub(super) trigger: &'a Trigger,
-    /// Whether its trigger is to be removed, so that its variables may exist.
+    /// Whether the trigger is being removed, so that its variables may exist.
     remove: bool,
     pub(super) stage: Stage,
     pub(super) spec: KBox<Spec>,
 }
 
 impl<'a> Draft<'a> {
-    /// Resolves the names of `trigger` in `scope`, except those in its actions. With `remove`, the trigger is one
-    /// to be removed.
+    /// Resolves the names of `trigger` in `scope`, except those in its actions. With `remove`, the
+    /// trigger is one to be removed.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ impl<'a> Draft<'a> {
         Ok(draft)
     }
 
-    /// The spec as far as it is made, to be compared with others.
+    /// The spec, as far as it is resolved, to be compared with others.
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
@@ -109,7 +109,7 @@ impl Draft<'_> {
     fn actions(&mut self) -> Result<(), Error> {
         for action in self.trigger.actions.iter() {
             let action = action?;
-            // Before the action is looked at, in C as well.
+            // Before the action is resolved, as in C.
             if let ActionHandler::OnMatch { system, event } = action.handler {
                 let [system, name] = [system, event].map(|name| self.trigger.bytes(name));
                 if !self.scope.has_event(system, name)? {
@@ -124,7 +124,7 @@ impl Draft<'_> {
 
     fn vals(&mut self) -> Result<(), Error> {
         self.spec.vals.push(HistField::hitcount(), GFP_KERNEL)?;
-        // The first column is that of the hitcount, by whatever name.
+        // Column 0 is the hitcount, by any of its names.
         let mut columns = 1;
         for expr in self.trigger.vals.iter() {
             let expr = expr?;
@@ -171,12 +171,13 @@ impl Draft<'_> {
             || EventVar::among(&self.scope.own_histograms()?, name).is_some())
     }
 
-    /// Resolves keys, or the fields in `on(…)`, which are laid out as keys are.
+    /// Resolves keys, or the fields in `on(…)`, which are laid out like keys.
     fn keys(&mut self, exprs: &ParsedList<Expr>) -> Result<KVec<HistField>, Error> {
         let mut keys = KVec::new();
-        // Bytes of the keys so far, as C lays them out.
+        // Size of the keys so far in bytes, as C lays them out.
         let mut size = 0;
-        // What C's keys take in addition: a stack in the record is a string there, without `.stacktrace`.
+        // Additional bytes that C's keys take: there, a stack in the record without `.stacktrace`
+        // is a string.
         let mut more = 0;
         let mut stack = None;
         for expr in exprs.iter() {
@@ -206,7 +207,7 @@ impl Draft<'_> {
         Ok(keys)
     }
 
-    /// Checks the clauses that C has not, last, since C refuses all of them.
+    /// Checks the clauses that C lacks. Last, since C refuses all of them.
     fn clauses(&mut self) -> Result<(), Error> {
         let trigger = self.trigger;
         let clauses = &trigger.clauses;
@@ -242,8 +243,8 @@ impl Draft<'_> {
             let name = self.trigger.bytes(key.name);
             let found = match name {
                 b"hitcount" => Some(SortBy::Value(0)),
-                // The line of the trigger shows one name of a field that has several. It has to mean the same when it
-                // is written: the first field of that name.
+                // The trigger's line shows one name of a field that has several. It has to mean the
+                // same when it is written again: the first field of that name.
                 _ => self.sortable(name, HistField::name).and_then(|field| {
                     let shown = self.spec.sort_field(field).command_name();
                     self.sortable(shown, HistField::command_name)
@@ -271,9 +272,10 @@ impl Draft<'_> {
         Ok(sort)
     }
 
-    /// The number of a value that `text` names: `NAME.min`, `NAME.p99.9`; or an expression in parentheses.
+    /// The statistic of a value that `text` names: `NAME.min`, `NAME.p99.9`; or an expression in
+    /// parentheses.
     fn number(&self, text: &[u8]) -> Option<SortBy> {
-        // What follows the name of a value in `text`.
+        // The part of `text` after the name of a value.
         let rest = |field: &HistField| text.strip_prefix(field.command_name());
         let vals = || self.spec.vals.iter().enumerate().skip(1);
         let exact = vals().find(|(_, field)| {
@@ -302,8 +304,8 @@ impl Draft<'_> {
         })
     }
 
-    /// What the line of the trigger shows for a value without one of its numbers. A distribution is sorted by its largest
-    /// value, which has to mean the same when it is written.
+    /// The sort key in the trigger's line for a value without a statistic. A distribution is sorted
+    /// by its largest value, which has to mean the same when it is written again.
     fn shown_as(&self, by: SortBy) -> SortBy {
         let SortBy::Value(n) = by else {
             return by;
@@ -322,7 +324,7 @@ impl Draft<'_> {
         }
     }
 
-    /// The first value but the hitcount, or key, whose name, which `name_of` returns, is `name`.
+    /// The first value other than the hitcount, or key, for which `name_of` returns `name`.
     fn sortable(&self, name: &[u8], name_of: fn(&HistField) -> &[u8]) -> Option<SortBy> {
         let is = |field: &HistField| name_of(field) == name;
         let mut vals = self.spec.vals.iter().skip(1);

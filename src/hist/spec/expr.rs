@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Keys, values, definitions of variables and operands, with their names resolved.
+//! Resolves keys, values, definitions of variables, and operands.
 
 use kernel::{
     prelude::*,
@@ -50,7 +50,7 @@ use crate::{
     },
 };
 
-/// What a variable of the same trigger is defined as.
+/// The definition of a variable of the same trigger.
 enum Definition {
     /// A field, to be resolved where the variable is used.
     Text(Span),
@@ -58,7 +58,7 @@ enum Definition {
     Computed(HistField),
 }
 
-/// What the name of a field refers to (`parse_field()`).
+/// The meaning of a field's name (`parse_field()`).
 enum Named {
     Timestamp,
     Stacktrace,
@@ -69,7 +69,8 @@ enum Named {
 }
 
 impl Draft<'_> {
-    /// Resolves a key, a value, the definition of a variable, or an operand of one of these (`parse_expr()`).
+    /// Resolves a key, a value, the definition of a variable, or an operand of one of these
+    /// (`parse_expr()`).
     pub(super) fn expr(&mut self, expr: &Expr, place: Place) -> Result<HistField, Error> {
         match expr {
             Expr::Bad { error, .. } => Err(*error),
@@ -94,10 +95,11 @@ impl Draft<'_> {
         }
     }
 
-    // Operands are resolved recursively. What needs much of the kernel's stack is in functions that are not inlined,
-    // so that not each level of the recursion has it.
+    // Operands are resolved recursively. Code that needs much of the kernel's stack is in functions
+    // that are not inlined, so that not each level of the recursion takes it.
 
-    /// The definition of a variable of the same trigger (`local_field_var_ref()`). Fails with `ENOMEM`.
+    /// The definition of a variable of the same trigger (`local_field_var_ref()`). Fails with
+    /// `ENOMEM`.
     #[inline(never)]
     fn definition(&self, reference: &VarRefText) -> Result<Option<Definition>> {
         let trigger = self.trigger;
@@ -116,7 +118,7 @@ impl Draft<'_> {
         if let Some(text) = trigger.substitute(name) {
             return Ok(Some(Definition::Text(text)));
         }
-        // An expression of a variable that is resolved already. C has cut its text there.
+        // The expression of a variable that is resolved already. C has cut its text there.
         let computed = self.spec.find_var(name).map(|at| &self.spec.vars[at]);
         let computed = computed.filter(|field| field.function != Function::VarRef);
         let copy = computed.map(HistField::copy).transpose()?;
@@ -154,7 +156,8 @@ impl Draft<'_> {
         Ok(HistField::var_ref(var_ref)?)
     }
 
-    /// The errors for a variable that does not exist: C then looks for a field of that name, and reports that, too.
+    /// The errors for a variable that does not exist: C then looks for a field of that name, and
+    /// reports that error, too.
     #[inline(never)]
     fn not_found(&self, reference: &VarRefText, place: Place) -> Error {
         let trigger = self.trigger;
@@ -166,8 +169,9 @@ impl Draft<'_> {
         }
     }
 
-    /// Finds a variable by its name (`find_event_var()`): of the event of `qualifier`; or else of the events of
-    /// `onmatch()`; or else of any event of the tracing directory. If it is not unique, that is logged.
+    /// Finds a variable by its name (`find_event_var()`): in the event of `qualifier`, if given;
+    /// otherwise in the events of `onmatch()`, and then in any event of the tracing directory. Logs
+    /// an error if the name is ambiguous.
     #[inline(never)]
     pub(super) fn find_event_var(
         &self,
@@ -210,8 +214,9 @@ impl Draft<'_> {
         Ok(found)
     }
 
-    /// The spec's reference to what `var` refers to. There is one for each variable (`create_var_ref()`). `None`:
-    /// there would be too many. `culprit` is where the trigger refers to it.
+    /// Returns the spec's only reference to the variable of `var`, adding it if needed
+    /// (`create_var_ref()`). `None`: that would be too many references. `culprit` is where the
+    /// trigger refers to it.
     pub(super) fn var_ref(
         &mut self,
         mut var: VarRef,
@@ -248,8 +253,8 @@ impl Draft<'_> {
         place: Place,
         culprit: Span,
     ) -> Result<HistField, Error> {
-        // C has cut the definitions of the variables that were resolved so far, and of this one, behind the system of a
-        // qualified name. Values are resolved first.
+        // C has cut the definitions of the variables resolved so far, and of this one, behind the
+        // system of a qualified name. Values are resolved first.
         let cut = match self.stage {
             Stage::Values => 0,
             Stage::Fields | Stage::Actions => self.spec.vars.len() + 1,
@@ -320,7 +325,7 @@ impl Draft<'_> {
         self.combined(operands, operator, culprit, text)
     }
 
-    /// The result of `operator` on both operands. `culprit` is the second one.
+    /// Combines both operands by `operator`. `culprit` is the second one.
     #[inline(never)]
     fn combined(
         &mut self,
@@ -351,8 +356,9 @@ impl Draft<'_> {
         Ok(field)
     }
 
-    /// Checks the size of an expression, written as `text`. The parser has counted the operators in that, but not those
-    /// of a variable's definition. For what is shown C has a string of fixed size.
+    /// Checks the size of an expression, written as `text`. The parser has counted its operators,
+    /// but not those in a variable's definition. C's buffer for the printed expression has a fixed
+    /// size.
     fn check_computed(&self, field: &HistField, text: Span) -> Result<(), Error> {
         if field.operators() > OPERATORS_MAX {
             return Err(self.trigger.error(ErrorText::TooManySubexpr, text));
@@ -363,8 +369,9 @@ impl Draft<'_> {
         }
     }
 
-    /// Resolves an operand, and adds it to `operands`: on the heap, since the others are resolved while it waits.
-    /// Strings are refused as in C; stacks, too, and variables with a string, where C computes with their address.
+    /// Resolves an operand, and adds it to `operands`: on the heap, since it has to wait until the
+    /// others are resolved. Strings are refused as in C; so are stacks, and variables with a
+    /// string, where C computes with their address.
     #[inline(never)]
     fn operand(&mut self, expr: &Expr, operands: &mut KVec<HistField>) -> Result<(), Error> {
         let operand = self.expr(expr, Place::Operand)?;
@@ -375,8 +382,8 @@ impl Draft<'_> {
         Ok(operands.push(operand, GFP_KERNEL)?)
     }
 
-    /// Resolves a field (`parse_field()`, `create_hist_field()`). `culprit` is where the caret goes if it is not
-    /// allowed in `place`.
+    /// Resolves a field (`parse_field()`, `create_hist_field()`). The caret is at `culprit` if it
+    /// is not allowed in `place`.
     #[inline(never)]
     pub(super) fn field(
         &mut self,
@@ -418,7 +425,8 @@ impl Draft<'_> {
         if stack_value || modifier.is_some_and(|modifier| !modifier.is_allowed(place)) {
             return Err(trigger.error(ErrorText::BadFieldModifier, culprit));
         }
-        // C scales the addresses of strings. And the hitcount is no number of a hit that could be compared with others.
+        // C scales the addresses of strings. The hitcount is not a number of a hit, so it has no
+        // extremes or average.
         if let Some(modifier) = field.modifier {
             let scaled = function.is_string() && modifier.kind.scale(false) != Scale::One;
             let counted = function == Function::Counter && modifier.kind.is_statistic();
@@ -427,7 +435,7 @@ impl Draft<'_> {
             }
         }
         hist_field.unpadded = self.scope.event().system() == b"synthetic";
-        // A stack in the record is shown as one even without the modifier.
+        // A stack in the record is shown as a stack even without the modifier.
         hist_field.modifier = match function {
             Function::StoredStack => modifier.or(Some(ModifierKind::Stacktrace)),
             _ => modifier,
@@ -435,7 +443,7 @@ impl Draft<'_> {
         Ok(hist_field)
     }
 
-    /// Whether `name` is a field that [`HistField`] has no function for.
+    /// Whether `name` is a field for whose type [`HistField`] lacks a function.
     pub(super) fn lacks_function_for(&self, name: &[u8]) -> Result<bool> {
         Ok(match self.named(name)? {
             Some(Named::Recorded(field)) => HistField::recorded(field).is_none(),

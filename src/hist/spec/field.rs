@@ -34,7 +34,8 @@ use crate::{
     },
 };
 
-/// What a field fetches from a hit. Named after the functions of C, which `hist_debug` shows.
+/// The function that fetches a field from a hit. Named after the functions of C, which `hist_debug`
+/// shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
     /// The number 1.
@@ -55,15 +56,15 @@ pub enum Function {
     Pointed,
     /// A number in the record.
     Number(NumberType),
-    /// An address in the record, as one of IPv6.
+    /// An address in the record, as an IPv6 one.
     Address,
-    /// The time.
+    /// The time of the hit, by the trigger's clock.
     Timestamp,
     /// The stack of the traced function.
     Stack,
     /// A stack in the record.
     StoredStack,
-    /// The comm of the process id in `common_pid.execname`, if that is a variable.
+    /// The comm of the process id in `common_pid.execname`, as a variable.
     Execname,
     /// The value of a variable: [`HistField::reference`].
     VarRef,
@@ -107,12 +108,12 @@ impl Function {
         }
     }
 
-    /// Whether it yields return addresses, not a number.
+    /// Whether it yields return addresses instead of a number.
     pub fn is_stack(self) -> bool {
         matches!(self, Self::Stack | Self::StoredStack)
     }
 
-    /// Whether it yields characters, not a number.
+    /// Whether it yields characters instead of a number.
     pub fn is_string(self) -> bool {
         matches!(
             self,
@@ -126,7 +127,7 @@ impl Function {
     }
 }
 
-/// What a field is used for.
+/// The use of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A value, shown from a column of the entries.
@@ -136,7 +137,7 @@ pub enum Role {
     },
     /// Part of the key.
     Key,
-    /// A variable.
+    /// A variable of an entry.
     Variable,
 }
 
@@ -149,16 +150,16 @@ pub enum Compare {
     Text,
     /// As numbers of this type, in the low bits of the 64 stored.
     Number(NumberType),
-    /// By the first bytes, as many.
+    /// By this many of the first bytes.
     Bytes(usize),
 }
 
 /// One field of a histogram (`struct hist_field`).
 #[derive(Debug)]
 pub struct HistField {
-    /// What it is used for.
+    /// Its use in the histogram.
     pub role: Role,
-    /// What it fetches, before [`HistField::scale`].
+    /// The function that fetches it, before [`HistField::scale`].
     pub function: Function,
     /// How it is scaled or shown.
     pub modifier: Option<ModifierKind>,
@@ -166,18 +167,19 @@ pub struct HistField {
     pub operands: KVec<HistField>,
     /// The expression, as it is written in a trigger.
     text: Text,
-    /// The event's field, if it has one. The aliases of `common_cpu` and `common_comm` are fields, too, without
-    /// bytes in the record.
+    /// The event's field, if it has one. The aliases of `common_cpu` and `common_comm` are fields,
+    /// too, without bytes in the record.
     pub event_field: Option<EventField>,
-    /// Bytes it takes; for keys a multiple of [`limits::KEY_ALIGN`].
+    /// Size in bytes; for keys a multiple of [`limits::KEY_ALIGN`].
     pub size: u32,
     /// Offset of a key in the keys.
     pub offset: u32,
-    /// Whether an array of characters may have anything behind its NUL, as in the records of synthetic events.
+    /// Whether an array of characters may have arbitrary bytes behind its NUL, as in the records of
+    /// synthetic events.
     pub unpadded: bool,
-    /// The variable that it is.
+    /// The variable, if it is one.
     pub variable: Option<Variable>,
-    /// What it refers to, if it is a [`Function::VarRef`].
+    /// The reference of a [`Function::VarRef`].
     pub reference: Option<Arc<VarRef>>,
 }
 
@@ -202,17 +204,17 @@ impl HistField {
         Self::plain(Function::Const(number), 8, None)
     }
 
-    /// The CPU, called by the name of `event_field` if there is one.
+    /// The CPU, under the name of `event_field` if that is given.
     pub fn cpu(event_field: Option<EventField>) -> Self {
         Self::plain(Function::Cpu, 4, event_field)
     }
 
-    /// The running task's name, called by the name of `event_field` if there is one.
+    /// The running task's name, under the name of `event_field` if that is given.
     pub fn comm(event_field: Option<EventField>) -> Self {
         Self::plain(Function::Comm, limits::STRING_MAX, event_field)
     }
 
-    /// The time.
+    /// The time of the hit, by the trigger's clock.
     pub fn timestamp() -> Self {
         Self::plain(Function::Timestamp, 8, None)
     }
@@ -222,7 +224,7 @@ impl HistField {
         Self::plain(Function::Stack, limits::STACK_SIZE, None)
     }
 
-    /// A field of the record. `None` if C has no function for its type.
+    /// A field of the record. `None` if C lacks a function for its type.
     pub fn recorded(field: EventField) -> Option<Self> {
         let (function, size) = match field.filter {
             FilterType::TraceFn => return None,
@@ -238,7 +240,7 @@ impl HistField {
         Some(Self::plain(function, size, Some(field)))
     }
 
-    /// The address in a field of the record. `None` if there is none in such a field.
+    /// The address in a field of the record. `None` if a field of this type holds none.
     pub fn address(field: EventField) -> Option<Self> {
         let (function, size) = match AddressField::new(&field)? {
             AddressField::V4(_) => (Function::Number(NumberType::U32), address::V4),
@@ -247,7 +249,8 @@ impl HistField {
         Some(Self::plain(function, size as u32, Some(field)))
     }
 
-    /// The string that a field of the record is a pointer to. `None` if it is none.
+    /// The string that a field of the record points to. `None` if the field is not a string
+    /// pointer.
     pub fn pointed(field: EventField) -> Option<Self> {
         match (field.filter, field.size as usize) {
             (FilterType::PtrString, size) if size == size_of::<usize>() => {
@@ -258,7 +261,7 @@ impl HistField {
         }
     }
 
-    /// The negative of the one operand. Fails with `ENOMEM`.
+    /// The negation of the one operand. Fails with `ENOMEM`.
     pub fn negative(operands: KVec<Self>) -> Result<Self> {
         let mut text = Text::new();
         text.bytes(b"-(")?;
@@ -300,7 +303,7 @@ impl HistField {
         })
     }
 
-    /// The size is that of the first operand.
+    /// Its size is the first operand's.
     fn computed(function: Function, operands: KVec<Self>, text: Text) -> Self {
         let size = operands.first().map_or(0, |operand| operand.size);
         Self {
@@ -310,7 +313,7 @@ impl HistField {
         }
     }
 
-    /// Copies the field. The copy is no variable. Fails with `ENOMEM`.
+    /// Copies the field, except its variable. Fails with `ENOMEM`.
     pub fn copy(&self) -> Result<Self> {
         let mut operands = KVec::with_capacity(self.operands.len(), GFP_KERNEL)?;
         for operand in &self.operands {
@@ -366,7 +369,7 @@ impl HistField {
         })
     }
 
-    /// A variable of `size` bytes that only actions set, with a value of 64 bits.
+    /// A variable of 8 bytes that only actions set.
     pub fn tracked(variable: Variable) -> Self {
         Self {
             role: Role::Variable,
@@ -375,14 +378,14 @@ impl HistField {
         }
     }
 
-    /// Makes it a variable.
+    /// Turns it into a variable.
     pub fn into_variable(mut self, variable: Variable) -> Self {
         self.role = Role::Variable;
         self.variable = Some(variable);
         self
     }
 
-    /// What a variable with its content holds.
+    /// The kind of its value.
     pub fn kind(&self) -> ValueKind {
         match (&self.reference, self.function) {
             (Some(reference), _) => reference.kind,
@@ -393,7 +396,7 @@ impl HistField {
         }
     }
 
-    /// Its number, if that is known from the trigger.
+    /// Its value, if that is a constant of the trigger.
     pub fn constant(&self) -> Option<u64> {
         match (self.function, &self.reference) {
             (Function::Const(number), _) => Some(number),
@@ -402,7 +405,7 @@ impl HistField {
         }
     }
 
-    /// How many operators it has.
+    /// Number of operators in it.
     pub fn operators(&self) -> usize {
         let operands = self.operands.iter().map(Self::operators);
         let own = matches!(self.function, Function::Negative | Function::Binary(_));
@@ -414,13 +417,13 @@ impl HistField {
         self.reference.is_some() || self.operands.iter().any(Self::refers)
     }
 
-    /// Whether C leaves it out of the `hist` file: expressions are summed up, and entries can be sorted by them, but they
-    /// are not shown.
+    /// Whether C leaves it out of the `hist` file: expressions are summed up, and entries can be
+    /// sorted by them, but they are not shown.
     pub fn is_hidden(&self) -> bool {
         matches!(self.function, Function::Negative | Function::Binary(_))
     }
 
-    /// Whether it is the same number as `other` of the same trigger, whatever is made of it.
+    /// Whether it is the same number as `other` of the same trigger, whatever the columns.
     pub fn is_same_number(&self, other: &Self) -> bool {
         let alike = match (self.function, other.function) {
             (Function::Number(a), Function::Number(b)) => a == b,
@@ -439,7 +442,7 @@ impl HistField {
         }
     }
 
-    /// How a distribution of its values is kept. `None`: none is.
+    /// The buckets of its distribution. `None`: it is not a distribution.
     pub fn distribution(&self, unit: Unit) -> Option<Exponential> {
         match self.modifier? {
             ModifierKind::Dist(scale) => Some(Exponential::new(scale, unit, self.has_sign())),
@@ -447,7 +450,7 @@ impl HistField {
         }
     }
 
-    /// Makes it a value that is shown from `column`.
+    /// Turns it into a value that is shown from `column`.
     pub fn into_value(mut self, column: usize) -> Self {
         self.role = Role::Value { column };
         self
@@ -461,7 +464,7 @@ impl HistField {
         }
     }
 
-    /// Makes it a key at `offset` in the keys.
+    /// Turns it into a key at `offset` in the keys.
     pub fn into_key(mut self, offset: u32) -> Self {
         self.role = Role::Key;
         self.size = self.size.next_multiple_of(limits::KEY_ALIGN);
@@ -469,7 +472,7 @@ impl HistField {
         self
     }
 
-    /// How it is scaled before it is stored. The hitcount never is.
+    /// Its scale before it is stored. The hitcount and stacks are never scaled.
     pub fn scale(&self) -> Scale {
         match self.modifier {
             _ if self.function == Function::Counter || self.function.is_stack() => Scale::One,
@@ -491,7 +494,7 @@ impl HistField {
         }
     }
 
-    /// What it is called in the `hist` file as a value: with the modifier if that says what is made of its values.
+    /// Its name in the `hist` file as a value: name, and modifier if that is a statistic.
     pub fn value_name(&self) -> (&[u8], &'static str) {
         let statistic = match self.modifier {
             Some(ModifierKind::Min) => ".min",
@@ -533,14 +536,14 @@ impl HistField {
         self.scale() == Scale::One && self.has_sign()
     }
 
-    /// Whether it is a signed number before it is scaled: if it can be negative. A quotient cannot,
-    /// since it is computed without signs, as in C.
+    /// Whether it is signed before it is scaled: it can be negative. A quotient cannot, since it is
+    /// computed without signs, as in C.
     pub fn has_sign(&self) -> bool {
         let operand = || self.operands.iter().any(Self::signed);
         match self.function {
             Function::Number(type_) => type_.is_signed(),
             Function::VarRef => self.reference.as_ref().is_some_and(|var| var.signed),
-            // What is left of a difference of constants.
+            // The result of an expression of constants.
             Function::Const(number) => (number as i64) < 0,
             Function::Negative | Function::Binary(Operator::Minus) => true,
             Function::Binary(Operator::Over) => false,
@@ -567,7 +570,7 @@ impl HistField {
             || self.operands.iter().any(|operand| operand.is_time(usecs))
     }
 
-    /// Whether C takes it for a time in microseconds.
+    /// Whether C treats it as a time in microseconds.
     pub fn is_usecs(&self) -> bool {
         self.modifier == Some(ModifierKind::Usecs)
             || self.reference.as_ref().is_some_and(|var| var.usecs)
@@ -617,12 +620,12 @@ impl HistField {
         }
     }
 
-    /// Appends it as it is written inside an expression. Fails with `ENOMEM`.
+    /// Appends the field as it is written inside an expression. Fails with `ENOMEM`.
     pub fn show(&self, out: &mut Text) -> Result {
         self.show_as(out, self.name())
     }
 
-    /// Appends it as it is written in a trigger, if it is called `name` there. Fails with `ENOMEM`.
+    /// Appends the field as it is written in a trigger under the name `name`. Fails with `ENOMEM`.
     pub fn show_as(&self, out: &mut Text, name: &[u8]) -> Result {
         let qualified = |var: &Arc<VarRef>| var.qualifier.is_some();
         match (self.function, &self.reference) {
@@ -636,7 +639,7 @@ impl HistField {
         self.show_modifier(out)
     }
 
-    /// Appends what follows its name in a trigger. Fails with `ENOMEM`.
+    /// Appends its modifier as it is written in a trigger. Fails with `ENOMEM`.
     fn show_modifier(&self, out: &mut Text) -> Result {
         let Some(modifier) = self.modifier else {
             return Ok(());
@@ -648,8 +651,8 @@ impl HistField {
         }
     }
 
-    /// Whether what it refers to holds the same as what `other`, which [matches](Self::matches) it,
-    /// refers to: as many bits of the same kind may be another number.
+    /// Whether its references hold the same kind of number as the references of `other`, which
+    /// [matches](Self::matches) it: the same bits may stand for another number.
     pub fn holds_the_same(&self, other: &Self) -> bool {
         let references = match (&self.reference, &other.reference) {
             (Some(a), Some(b)) => a.kind == b.kind && a.signed == b.signed,
@@ -659,8 +662,9 @@ impl HistField {
         references && operands.all(|(a, b)| a.holds_the_same(b))
     }
 
-    /// Whether it is the same field as `other` of another trigger (`hist_trigger_match()`). The aliases of the
-    /// CPU and of the comm are the same: the line of a trigger shows one of them only, and has to match.
+    /// Whether it is the same field as `other` of another trigger (`hist_trigger_match()`). The
+    /// aliases of the CPU and of the comm are the same: the line of a trigger shows one of them
+    /// only, and has to match.
     pub fn matches(&self, other: &Self) -> bool {
         let fields_match = match (&self.event_field, &other.event_field) {
             _ if matches!(self.function, Function::Cpu | Function::Comm) => true,

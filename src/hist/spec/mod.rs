@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a trigger is: its keys, values, variables and actions, with all names resolved.
+//! A trigger with all names resolved: its keys, values, variables and actions.
 //!
-//! A [`Draft`] makes a [`Spec`] from the syntax tree of a trigger, with a [`Scope`] to look names up in. All that
-//! a user sees of a trigger is made from its spec; what a hit executes is compiled from it
-//! ([`Program`](super::Program)). `hist_debug` shows it as the fields, references and variables of C's
-//! `struct hist_trigger_data`.
+//! A [`Draft`] makes a [`Spec`] from the syntax tree of a trigger, with a [`Scope`] to look names
+//! up in. All views of a trigger are made from its spec, and the code of a hit is compiled from it
+//! ([`Program`](super::Program)). `hist_debug` shows it as the fields, references and variables of
+//! C's `struct hist_trigger_data`.
 
 pub mod action;
 mod draft;
@@ -62,7 +62,7 @@ pub struct SortKey {
     pub descending: bool,
 }
 
-/// See [`SortKey::by`].
+/// The value, statistic or key to sort by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SortBy {
     /// The value with this index; 0 is the hitcount.
@@ -88,30 +88,29 @@ pub enum Statistic {
 
 /// How a trigger shows distributions.
 pub(in crate::hist) struct Distributions {
-    /// Which quantiles.
+    /// The quantiles to show.
     pub(in crate::hist) quantiles: KVec<Quantile>,
     /// The unit of their buckets.
     pub(in crate::hist) unit: Unit,
-    /// Buckets of each for an entry, on average.
+    /// Average number of buckets of each distribution per entry.
     pub(in crate::hist) buckets: u32,
 }
 
-/// What a trigger is, resolved in its scope. Made by a [`Draft`].
+/// A trigger, resolved in its scope. Made by a [`Draft`].
 pub struct Spec {
     /// The values, the hitcount first.
     pub(in crate::hist) vals: KVec<HistField>,
     /// The variables that other triggers can refer to.
     pub(in crate::hist) vars: KVec<HistField>,
-    /// The keys.
     pub(in crate::hist) keys: KVec<HistField>,
     /// The fields in `on(…)`.
     pub(in crate::hist) on: KVec<HistField>,
     pub(in crate::hist) distributions: Distributions,
-    /// How many entries are shown, if not all of them.
+    /// Maximum number of entries that are shown; `None`: all.
     pub(in crate::hist) limit: Option<u64>,
     /// The variables that it refers to.
     pub(in crate::hist) refs: KVec<Reference>,
-    /// The histograms that are referred to one after the other from here, at most
+    /// Length of the longest chain of references to other histograms, at most
     /// [`CHAIN_MAX`](crate::limits::CHAIN_MAX).
     chain: usize,
     pub(in crate::hist) actions: KVec<Action>,
@@ -123,7 +122,7 @@ pub struct Spec {
     /// log2 of the number of entries.
     pub(in crate::hist) bits: u32,
     pub(in crate::hist) nohitcount: bool,
-    /// Whether a field is a time.
+    /// Whether a field reads the clock.
     pub(in crate::hist) timed: bool,
     /// The clock of the times.
     pub(in crate::hist) clock: Clock,
@@ -152,7 +151,7 @@ impl Distributions {
 }
 
 impl Spec {
-    /// A spec of `trigger` in which nothing is resolved. Fails with `ENOMEM`.
+    /// Creates a spec of `trigger` with all names unresolved. Fails with `ENOMEM`.
     // Not inlined, as it needs much of the kernel's stack.
     #[inline(never)]
     fn unresolved(trigger: &Trigger) -> Result<KBox<Self>> {
@@ -177,17 +176,17 @@ impl Spec {
                 .map_or(limits::MAP_BITS_DEFAULT, |size| size.bits),
             nohitcount: trigger.nohitcount.is_some(),
             timed: false,
-            // An unknown clock is reported by `Spec::check_clock()`, after all else.
+            // `Spec::check_clock()` reports an unknown clock, after all other errors.
             clock: clock.unwrap_or(Clock::Global),
         };
         Ok(KBox::new(spec, GFP_KERNEL)?)
     }
 
-    /// Checks the name of the clock in `trigger`, from which this spec was made. C does that last.
+    /// Checks the name of the clock in `trigger`, from which this spec was made. Last, as in C.
     ///
     /// # Errors
     ///
-    /// There is no such clock.
+    /// The clock is unknown.
     pub fn check_clock(&self, trigger: &Trigger) -> Result<(), trigger::Error> {
         match trigger.clock {
             Some(clock) if self.timed && Clock::new(trigger.bytes(clock)).is_none() => {
@@ -227,7 +226,7 @@ impl Spec {
         !self.vars.is_empty() || !self.refs.is_empty()
     }
 
-    /// Whether it refers to variables of `histogram`, another one than its own.
+    /// Whether it refers to variables of `histogram`, which is not its own.
     pub fn refers_to(&self, histogram: &Arc<Histogram>) -> bool {
         let mut homes = self.refs.iter().flat_map(|reference| &reference.var.home);
         homes.any(|home| Arc::ptr_eq(home, histogram))
@@ -245,7 +244,7 @@ impl Spec {
         Iterator::chain(self.fields(), Iterator::chain(self.on.iter(), field_vars))
     }
 
-    /// The keys that references are looked up by.
+    /// The keys by which references are looked up.
     pub(in crate::hist) fn lookup_keys(&self) -> &[HistField] {
         match self.on.is_empty() {
             true => &self.keys,
@@ -268,12 +267,12 @@ impl Spec {
         }
     }
 
-    /// Bytes of the keys in C.
+    /// Size of the keys in C, in bytes.
     pub(in crate::hist) fn c_key_size(&self) -> u32 {
         size_of_keys(&self.keys)
     }
 
-    /// Bytes of the keys that references are looked up by in C.
+    /// Size in C of the keys by which references are looked up, in bytes.
     pub(in crate::hist) fn c_lookup_size(&self) -> u32 {
         size_of_keys(self.lookup_keys())
     }
@@ -283,8 +282,8 @@ impl Spec {
         self.all_fields().any(|field| field.reads(offsets.clone()))
     }
 
-    /// Whether fields, sort keys and actions of two triggers are the same (`hist_trigger_match()`). Size and
-    /// `nohitcount` are not compared. The caller compares names and filters.
+    /// Whether fields, sort keys and actions of two triggers are the same (`hist_trigger_match()`).
+    /// Size and `nohitcount` are not compared. The caller compares names and filters.
     pub fn matches(&self, other: &Self) -> bool {
         same_all(&self.vals, &other.vals, HistField::matches)
             && same_all(&self.vars, &other.vars, HistField::matches)
@@ -296,8 +295,9 @@ impl Spec {
             && self.limit == other.limit
     }
 
-    /// Whether triggers with this spec and with `other` can share one histogram, for which C only
-    /// compares what [`Spec::matches`] does: what they refer to holds the same, too.
+    /// Whether triggers with this spec and with `other` can share one histogram. Stricter than
+    /// [`Spec::matches`], which is all that C compares: references have to hold the same kind of
+    /// number, too.
     pub fn can_share(&self, other: &Self) -> bool {
         let mut fields = self.all_fields().zip(other.all_fields());
         self.matches(other) && fields.all(|(a, b)| a.holds_the_same(b))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The parameters of actions, with their names resolved.
+//! Resolves the parameters of actions.
 
 use core::ops::Range;
 
@@ -50,11 +50,11 @@ use crate::{
     },
 };
 
-// What is not on the way to another event's histogram, for which a whole trigger may be built, is not inlined: there
-// has to be room on the kernel's stack.
+// Functions that are not on the way to another event's histogram are out of line: creating a helper
+// trigger there recurses, and the kernel's stack is small.
 
 impl<'a> Draft<'a> {
-    /// Resolves the actions (`create_actions()`). Returns what each calls.
+    /// Resolves the actions (`create_actions()`). Returns their targets.
     ///
     /// # Errors
     ///
@@ -92,8 +92,8 @@ impl<'a> Draft<'a> {
         Ok(Targets(targets))
     }
 
-    /// What `onmax()` or `onchange()` compares (`track_data_create()`), of the action at `index`. Its last value is
-    /// kept in the variable `name`.
+    /// Resolves the variable that `onmax()` or `onchange()`, the action at `index`, compares
+    /// (`track_data_create()`). Its last value is kept in the variable `name`.
     #[inline(never)]
     fn track(&mut self, index: usize, var: Span, name: &[u8]) -> Result<(), Error> {
         let trigger = self.trigger;
@@ -103,7 +103,7 @@ impl<'a> Draft<'a> {
         let Some(at) = self.spec.find_var(tracked) else {
             return Err(trigger.error_at(ErrorText::OnxVarNotFound, tracked));
         };
-        // C compares the addresses of strings.
+        // C would compare the addresses of strings.
         if self.spec.vars[at].kind() != ValueKind::Number {
             return Err(trigger.error_at(ErrorText::InvalidStrOperand, tracked));
         }
@@ -125,8 +125,8 @@ impl<'a> Draft<'a> {
         self.var_ref(var, culprit)
     }
 
-    /// A variable that only this trigger's actions use (`create_var()`). `None`: there is one of that name that
-    /// others can use, or there are too many variables.
+    /// Creates a variable that only this trigger's actions use (`create_var()`). `None`: the event
+    /// has a visible variable of that name, or the trigger has too many variables.
     fn hidden_variable(&mut self, name: &[u8]) -> Result<Option<Variable>> {
         let hidden = self.spec.field_vars.len() + self.spec.save_vars.len();
         let actions = self.spec.actions.iter();
@@ -139,7 +139,7 @@ impl<'a> Draft<'a> {
         Ok(Some(Variable { name, index }))
     }
 
-    /// `save()`.
+    /// Resolves `save()`.
     #[inline(never)]
     fn save(&mut self, params: &[Param]) -> Result<(), Error> {
         if !self.spec.save_vars.is_empty() {
@@ -160,10 +160,10 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// A field of this event as a variable of this trigger (`create_field_var()`).
+    /// Resolves a field of this event as a variable of this trigger (`create_field_var()`).
     #[inline(never)]
     fn field_var(&mut self, param: &Param, place: Place) -> Result<FieldVar, Error> {
-        // What C has left of the text after parsing.
+        // The rest of the text after C's parsing.
         let name = param.atom.remnant();
         let value = match self.expr(&param.atom, place) {
             Ok(value) => value,
@@ -180,7 +180,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// `trace()`: resolves the parameters, and checks them against the fields of the synthetic event
+    /// Resolves `trace()`: checks its parameters against the fields of the synthetic event
     /// (`trace_action_create()`).
     #[inline(never)]
     fn trace(
@@ -244,7 +244,7 @@ impl<'a> Draft<'a> {
         (system, name) == (own.system(), own.name())
     }
 
-    /// The variable `$name` as a parameter (`trace_action_find_var()`).
+    /// Resolves the variable `$name` as a parameter (`trace_action_find_var()`).
     #[inline(never)]
     fn param_var(
         &mut self,
@@ -275,7 +275,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// A field as a parameter (`trace_action_create_field_var()`).
+    /// Resolves a field as a parameter (`trace_action_create_field_var()`).
     fn param_field(
         &mut self,
         action: &trigger::Action,
@@ -285,7 +285,7 @@ impl<'a> Draft<'a> {
         if qualifier.is_none_or(|event| self.is_own_event(event)) {
             match self.own_field(param) {
                 Ok(argument) => return Ok(argument),
-                // Another event may have a field of that name, but that is not what was asked for.
+                // Another event may have a field of that name, but the command means this one.
                 Err(error) if error.errno == ENOMEM && !self.lacks_function(param)? => {
                     return Err(error);
                 }
@@ -298,7 +298,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// A field of this event as a parameter.
+    /// Resolves a field of this event as a parameter.
     #[inline(never)]
     fn own_field(&mut self, param: &Param) -> Result<Argument, Error> {
         let var = self.field_var(param, Place::Variable)?;
@@ -306,7 +306,8 @@ impl<'a> Draft<'a> {
         Ok(Argument::Field(self.spec.field_vars.len() - 1))
     }
 
-    /// Whether C has no function for the type of a field of this event, for which its errno is `ENOMEM`, too.
+    /// Whether C lacks a function for the type of a field of this event: its errno is `ENOMEM`
+    /// then, too.
     fn lacks_function(&self, param: &Param) -> Result<bool> {
         match &param.atom {
             Expr::Field(field) => self.lacks_function_for(self.trigger.bytes(field.name)),
@@ -314,8 +315,9 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// A field of another event, as a variable of a histogram of that event with the same keys. If there is none, one
-    /// is made (`create_field_var_hist()`).
+    /// Resolves a field of another event, as a variable of a histogram of that event with the same
+    /// keys. Adds a helper trigger with the variable if it does not exist
+    /// (`create_field_var_hist()`).
     fn field_of_other_event(&mut self, event: [&[u8]; 2], field: Span) -> Result<Argument, Error> {
         let trigger = self.trigger;
         let (params, variable) = match self.helper_params(event, field)? {
@@ -330,7 +332,7 @@ impl<'a> Draft<'a> {
         {
             self.scope.log(error);
             let failed = trigger.error(ErrorText::HistCreateFail, field);
-            // C says EINVAL, whatever the error.
+            // C returns EINVAL, whatever the error.
             return Err(match error.errno {
                 ENOMEM if !error.has_hint(HintText::NoFunction) => Error {
                     errno: ENOMEM,
@@ -345,7 +347,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The helper trigger on `event` for one of its fields.
+    /// Composes the helper trigger on `event` for one of its fields.
     #[inline(never)]
     fn helper_params(&self, event: [&[u8]; 2], field: Span) -> Result<Helper, Error> {
         let trigger = self.trigger;
@@ -399,18 +401,18 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// What a helper trigger is for.
+/// The result of looking for a helper's variable.
 enum Helper {
-    /// A variable that is there already.
+    /// The variable exists.
     Exists(EventVar),
-    /// One that a trigger with these parameters makes, which have its name in `variable`.
+    /// The trigger to add, by its parameters; the variable's name is at `variable` in them.
     Missing {
         params: Text,
         variable: Range<usize>,
     },
 }
 
-/// What a parameter of `trace()` is.
+/// A resolved parameter of `trace()`.
 enum Argument {
     /// A variable of this trigger: its index.
     Own(usize),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where the names in a trigger are looked up.
+//! The environment in which the names of a trigger are looked up.
 
 use kernel::{
     prelude::*,
@@ -20,42 +20,46 @@ use crate::{
     trigger::Error, //
 };
 
-/// What a trigger can name: the fields of its own event, other events of its tracing directory and their histograms,
-/// and synthetic events. Nothing of this changes while the trigger is built.
+/// The things that a trigger can name: the fields of its own event, other events of its tracing
+/// directory and their histograms, and synthetic events. None of these changes while the trigger is
+/// built.
 pub trait Scope {
     /// The event of the trigger.
     fn event(&self) -> &EventDesc;
 
-    /// Whether there is an event `system:name`. Fails with `ENODEV` if the instance is gone, and with `ENOMEM`.
+    /// Whether the event `system:name` exists. Fails with `ENODEV` if the instance is gone, and
+    /// with `ENOMEM`.
     fn has_event(&self, system: &[u8], name: &[u8]) -> Result<bool>;
 
-    /// The histograms of the event of the trigger, in the order in which they were added. Fails with `ENOMEM`.
+    /// The histograms of the event of the trigger, in the order in which they were added. Fails
+    /// with `ENOMEM`.
     fn own_histograms(&self) -> Result<KVec<AttachedHist>>;
 
-    /// The histograms of the event `system:name`; `None` if there is no such event, or it cannot be enabled. Fails
-    /// with `ENODEV` if the instance is gone, and with `ENOMEM`.
+    /// The histograms of the event `system:name`; `None` if it does not exist, or cannot be
+    /// enabled. Fails with `ENODEV` if the instance is gone, and with `ENOMEM`.
     fn histograms(&self, system: &[u8], name: &[u8]) -> Result<Option<KVec<AttachedHist>>>;
 
-    /// The histograms of all events of the tracing directory, each with a number that stands for its event. Fails
-    /// with `ENOMEM`.
+    /// The histograms of all events of the tracing directory, each with a number that identifies
+    /// its event. Fails with `ENOMEM`.
     fn all_histograms(&self) -> Result<KVec<(usize, Arc<Histogram>)>>;
 
-    /// The synthetic event `name`, which is not deleted as long as it is referenced. Fails with `ENOMEM`.
+    /// The synthetic event `name`, which cannot be deleted while the result exists. Fails with
+    /// `ENOMEM`.
     fn synth_event(&self, name: &[u8]) -> Result<Option<KBox<dyn SynthTarget>>>;
 
     /// The conditional snapshot of the tracing directory.
     ///
     /// # Errors
     ///
-    /// `EBUSY` if it is used already, `ENODEV` if the kernel has no snapshots, `ENOMEM`.
+    /// `EBUSY` if it is in use, `ENODEV` if the kernel lacks snapshots, `ENOMEM`.
     fn cond_snapshot(&self) -> Result<KBox<dyn SnapshotTarget>>;
 
-    /// Adds a trigger with `params`, and removes it when nothing refers to its variables any more. Carets of its
-    /// errors are for `command`.
+    /// Adds a trigger with `params`, which is removed when nothing refers to its variables any
+    /// more. Carets of its errors refer to `command`.
     ///
     /// # Errors
     ///
-    /// As for any trigger.
+    /// The same as for any trigger.
     fn add_helper(
         &self,
         system: &[u8],
@@ -64,13 +68,14 @@ pub trait Scope {
         command: &[u8],
     ) -> Result<(), Error>;
 
-    /// Logs an error after which the trigger is built on. Nothing is logged if it succeeds in the end.
+    /// Logs an error that does not end the resolution. Nothing is logged if the trigger succeeds in
+    /// the end.
     fn log(&self, error: Error);
 }
 
 /// The histogram of a trigger.
 pub struct AttachedHist {
-    /// The histogram.
+    /// The histogram at the time of the lookup.
     pub histogram: Arc<Histogram>,
     /// The text of the trigger's filter.
     pub filter: Option<KVec<u8>>,
@@ -79,7 +84,7 @@ pub struct AttachedHist {
 /// A variable of a histogram.
 pub(super) struct EventVar {
     pub(super) home: Arc<Histogram>,
-    /// Its index.
+    /// Its index in the histogram's spec.
     var: usize,
 }
 

@@ -17,7 +17,7 @@ use crate::{
     text::copy, //
 };
 
-/// What a variable holds.
+/// The kind of value of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
     /// A number of 64 bits.
@@ -26,16 +26,16 @@ pub enum ValueKind {
     Text,
     /// Return addresses.
     Stack,
-    /// An address of the internet protocol.
+    /// An internet address.
     Address,
 }
 
-/// The name of a variable (`var` of `struct hist_field`).
+/// A variable (`var` of `struct hist_field`).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// Its name.
+    /// Its name, without `$`.
     pub name: KVec<u8>,
-    /// Its number among all variables of the histogram.
+    /// Index among all variables of the histogram.
     pub index: usize,
 }
 
@@ -46,8 +46,8 @@ pub(in crate::hist) struct Reference {
     pub(in crate::hist) once: bool,
 }
 
-/// A reference to a variable (`var_refs[]` of `struct hist_trigger_data`). A histogram has one for each variable
-/// that it refers to.
+/// A reference to a variable (`var_refs[]` of `struct hist_trigger_data`). A histogram has one for
+/// each variable that it refers to.
 pub struct VarRef {
     /// The histogram that has the variable; `None` for the histogram that has the reference.
     pub home: Option<Arc<Histogram>>,
@@ -63,9 +63,9 @@ pub struct VarRef {
     pub size: u32,
     /// Whether the variable is a signed number.
     pub signed: bool,
-    /// Whether it is one for C.
+    /// Whether the variable is signed in C.
     pub c_signed: bool,
-    /// What the variable holds.
+    /// The kind of the variable's value.
     pub kind: ValueKind,
     /// Whether the variable is a time in microseconds.
     pub usecs: bool,
@@ -140,8 +140,9 @@ impl VarRef {
         self.is_to(other.home.as_ref(), other.index)
     }
 
-    /// Whether it matches `other`, a reference of another trigger: it refers to the same, or is written alike. What a
-    /// name refers to may have changed since. C compares neither (`hist_trigger_match()`).
+    /// Whether it matches `other`, a reference of another trigger: it refers to the same variable,
+    /// or is written alike. A name may refer to another variable since. C compares neither
+    /// (`hist_trigger_match()`).
     pub fn matches(&self, other: &Self) -> bool {
         let written_alike = self.name == other.name && self.qualifier == other.qualifier;
         written_alike || self.same(other)
@@ -154,7 +155,7 @@ impl core::fmt::Debug for VarRef {
     }
 }
 
-/// A field that an action reads, and the variable that it has for that (`struct field_var`).
+/// A field that an action reads, and the variable that holds it (`struct field_var`).
 #[derive(Debug)]
 pub struct FieldVar {
     /// The variable, which no trigger can refer to.
