@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Carries out the commands of `trigger` files.
+//! Executes the commands of `trigger` files.
 
 use super::{
     failure::Failure,
@@ -49,9 +49,9 @@ use kernel::{
 };
 
 impl Engine {
-    /// Carries out a command that was written to the `trigger` file of an event. `kernel` is the kernel's
-    /// own `trigger` file, to which `data`, the user's buffer, is passed if rhist does not implement the
-    /// command. Returns what to say of a command that is accepted, but may not be what was meant.
+    /// Executes a command that was written to the `trigger` file of an event. `kernel` is the
+    /// kernel's own `trigger` file; it gets `data`, the user's buffer, if rhist does not implement
+    /// the command. Returns a hint if a command is accepted, but may not have the intended meaning.
     ///
     /// # Errors
     ///
@@ -99,7 +99,8 @@ impl Engine {
         let before = kernel.reopen_and_read()?;
         let before = KernelTriggers::all(&before)?;
         kernel.write(data)?;
-        // The command has succeeded. Without memory only the order of the list is wrong.
+        // The command has succeeded: if an allocation fails here, only the order of the list is
+        // wrong.
         let _ = kernel.reopen_and_read().and_then(|after| {
             let after = KernelTriggers::all(&after)?;
             if before.len() > after.len() {
@@ -112,7 +113,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Carries out `enable_hist` and `disable_hist`.
+    /// Executes `enable_hist` and `disable_hist`.
     fn run_switch(
         &self,
         name: EventName<'_>,
@@ -157,7 +158,7 @@ impl Engine {
         Ok(hooks.add_switch(event, target, settings)?)
     }
 
-    /// Carries out `hist`.
+    /// Executes `hist`.
     fn run_hist(
         &self,
         name: EventName<'_>,
@@ -193,12 +194,12 @@ fn parse(command: &Command<'_>) -> Result<KBox<Trigger>, Error> {
     Ok(KBox::new(Trigger::parse(command.hist()?)?, GFP_KERNEL)?)
 }
 
-/// Whether the kernel has logged an error of a command in a tracing directory since `time`, in nanoseconds of the local
-/// clock. False if its log cannot be read.
+/// Whether the kernel has logged an error of a command in a tracing directory since `time`, in
+/// nanoseconds of the local clock. False if its log cannot be read.
 fn has_logged(dir: &TracingDir, open_file: &KernelFile, time: u64, command: &Command<'_>) -> bool {
     let log = open_file.open_other_for_reading(dir, &[c"error_log"]);
     let log = log.and_then(|log| log.read());
-    // What the kernel logs of these commands is the filter.
+    // For these commands, the kernel logs the filter as the command.
     let params = command.params.unwrap_or(&[]);
     log.is_ok_and(|log| has_entry_since(&log, time, params))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Why a command failed.
+//! Failures of commands.
 
 use crate::{
     filter::FilterError,
@@ -9,21 +9,21 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// Why a command failed.
+/// The cause of a command's failure.
 pub enum Failure {
-    /// The command is invalid, or could not be carried out. With errors that are logged before, after which it was
-    /// continued.
+    /// The command is invalid, or could not be executed. With the errors to log before, after which
+    /// it was continued.
     Command(Error, KVec<Error>),
-    /// Another trigger refers to the one that was to be removed: `EBUSY`, and which.
+    /// Another trigger refers to the one to be removed: `EBUSY`, and a text that names the other.
     Referenced(Text),
-    /// The kernel has refused the command, and has logged why.
+    /// The kernel has refused the command, and has logged the cause.
     Logged(kernel::error::Error),
     /// The filter is invalid. With its text, for the error log.
     Filter(FilterError, KVec<u8>),
 }
 
 impl Failure {
-    /// The error of a command that another one has carried out.
+    /// The error of a command that was executed for another one.
     pub fn error(self) -> Error {
         match self {
             Self::Command(error, _) => error,
@@ -33,7 +33,7 @@ impl Failure {
         }
     }
 
-    /// Adds errors that are logged before.
+    /// Adds errors to be logged before this one.
     pub(super) fn after(self, errors: KVec<Error>) -> Self {
         match self {
             Self::Command(error, _) => Self::Command(error, errors),

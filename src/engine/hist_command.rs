@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Carries out `hist` commands: adds, changes and removes triggers.
+//! Executes `hist` commands: adds, changes and removes triggers.
 
 use super::{
     failure::Failure,
@@ -52,12 +52,12 @@ use kernel::{
     sync::Arc, //
 };
 
-/// Adds or removes a trigger of `event`, or changes it. Everything that it does is undone if it fails, but for helper
-/// triggers. Returns what to say of a trigger that was added.
+/// Adds or removes a trigger of `event`, or changes it. If it fails, all its changes are undone,
+/// except helper triggers. Returns a hint for a trigger that was added.
 ///
 /// # Errors
 ///
-/// With those after which the command was continued.
+/// Includes errors after which the command was continued.
 pub fn run<H: Host>(
     host: &H,
     event: H::Event,
@@ -77,7 +77,7 @@ fn run_logging<H: Host>(
     log: &RefCell<KVec<Error>>,
 ) -> Result<Option<Hint>, Failure> {
     if remove {
-        // What its names refer to may have changed since it was added.
+        // The names in it may refer to other things since it was added.
         for shown in &host.triggers(&event)? {
             if is_shown_as(shown, trigger.command())? {
                 return remove_unreferenced(host, &event, shown).map(|()| None);
@@ -95,7 +95,7 @@ fn run_logging<H: Host>(
         .iter()
         .find(|other| other.matches(draft.spec(), filter_text, named.as_ref()));
     if remove {
-        // As in C, removing a trigger that does not exist is no error.
+        // As in C, removing a trigger that does not exist succeeds.
         return match same {
             Some(same) => remove_unreferenced(host, &event, same).map(|()| None),
             None => Ok(None),
@@ -104,7 +104,7 @@ fn run_logging<H: Host>(
     let mismatch = named
         .as_ref()
         .is_some_and(|named| !named.histogram().spec().can_share(draft.spec()));
-    // The first trigger of a name may equal one without a name.
+    // The first trigger of a name may equal an unnamed one.
     let same = same.filter(|_| (name.is_none() || named.is_some()) && !mismatch);
     if let Some(same) = same {
         if trigger.pause.is_some() || trigger.cont.is_some() {
@@ -146,7 +146,7 @@ fn run_logging<H: Host>(
     Ok(trigger.note())
 }
 
-/// Where the names in a trigger of an event are looked up.
+/// The environment in which the names of an event's trigger are looked up.
 pub struct EventScope<'a, H: Host> {
     desc: Arc<EventDesc>,
     /// The event of the trigger.
@@ -157,8 +157,8 @@ pub struct EventScope<'a, H: Host> {
 }
 
 impl<'a, H: Host> EventScope<'a, H> {
-    /// The names that a trigger of `event` has. Errors after which its command is continued go to `log`. Fails with
-    /// `ENOMEM`.
+    /// The environment of triggers of `event`. Errors after which its command is continued go to
+    /// `log`. Fails with `ENOMEM`.
     pub fn new(host: &'a H, event: &'a H::Event, log: &'a RefCell<KVec<Error>>) -> Result<Self> {
         Ok(Self {
             desc: host.describe(event)?,
@@ -225,13 +225,13 @@ impl<H: Host> Scope for EventScope<'_, H> {
     }
 
     fn log(&self, error: Error) {
-        // Without memory it is missing from the log.
+        // If the allocation fails, the error is missing from the log.
         let _ = self.log.borrow_mut().push(error, GFP_KERNEL);
     }
 }
 
-// The kernel stack has 16 KiB, and fields are checked recursively. So large objects are built in functions
-// that are not inlined, and are on the stack only until they are moved to the heap.
+// The kernel stack has 16 KiB, and fields are checked recursively. So large objects are built in
+// functions that are not inlined, and leave the stack as soon as they are moved to the heap.
 
 /// Parses the parameters of a helper trigger.
 #[inline(never)]
@@ -285,7 +285,7 @@ fn hist_data<H: Host>(
     Ok(HistData::new(histogram, name.map(copy).transpose()?)?)
 }
 
-/// Allocates an empty histogram to take the place of `old`, for the command `trigger`.
+/// Allocates an empty histogram to replace `old`, for the command `trigger`.
 #[inline(never)]
 fn empty_again<H: Host>(
     host: &H,
@@ -319,7 +319,7 @@ fn filter_of<H: Host>(
         .transpose()
 }
 
-/// Compiles the filter of a command, on a machine with so many CPUs.
+/// Compiles the filter of a command, on a machine with `cpus` CPUs.
 pub(super) fn condition(
     text: &[u8],
     desc: &EventDesc,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What `hist` commands need of the kernel.
+//! The interface of `hist` commands to the kernel.
 
 use super::triggers::Triggers;
 use crate::{
@@ -27,11 +27,12 @@ use kernel::{
     sync::Arc, //
 };
 
-/// A tracing directory for the time of a command. No other `hist` command is carried out meanwhile.
+/// A tracing directory during a command. Other `hist` commands have to wait meanwhile.
 ///
-/// The module's is the kernel's (`super::kernel_host`), that of host tests a small model of it.
+/// The module implements it with the kernel (`super::kernel_host`), host tests with a small model
+/// of it.
 pub trait Host {
-    /// Where triggers are.
+    /// The site of a trigger.
     type Site: Site;
 
     /// An event in the tracing directory.
@@ -42,23 +43,26 @@ pub trait Host {
     where
         Self: 'a;
 
-    /// Locks all triggers. Nothing that may wait for memory of another task is done meanwhile.
+    /// Locks all triggers. While they are locked, the caller does nothing that may wait for another
+    /// task's memory.
     fn lock(&self) -> Self::Locked<'_>;
 
-    /// Finds the event `system:name`. `None` if there is none, or it cannot be enabled. Fails with `ENOMEM`.
+    /// Finds the event `system:name`. `None` if it does not exist, or cannot be enabled. Fails with
+    /// `ENOMEM`.
     fn find(&self, system: &[u8], name: &[u8]) -> Result<Option<Self::Event>>;
 
-    /// Whether there is an event `system:name`, which may be one that cannot be enabled. Fails with `ENODEV` if the
-    /// instance is gone, and with `ENOMEM`.
+    /// Whether the event `system:name` exists, even if it cannot be enabled. Fails with `ENODEV` if
+    /// the instance is gone, and with `ENOMEM`.
     fn has_event(&self, system: &[u8], name: &[u8]) -> Result<bool>;
 
     /// Describes an event. Fails with `ENOMEM`.
     fn describe(&self, event: &Self::Event) -> Result<Arc<EventDesc>>;
 
-    /// The triggers of an event in the tracing directory, in the order in which they were added. Fails with `ENOMEM`.
+    /// The triggers of an event in the tracing directory, in the order in which they were added.
+    /// Fails with `ENOMEM`.
     fn triggers(&self, event: &Self::Event) -> Result<KVec<Arc<HistTrigger<Self::Site>>>>;
 
-    /// Whether this is a place in the tracing directory.
+    /// Whether this site is in the tracing directory.
     fn is_here(&self, site: &Self::Site) -> bool;
 
     /// Adds a trigger to an event.
@@ -86,18 +90,18 @@ pub trait Host {
     /// A random number.
     fn random(&self) -> u64;
 
-    /// Most bytes that a new map may take.
+    /// Maximum number of bytes that a new map may take.
     fn max_map_bytes(&self) -> usize;
 }
 
-/// A trigger that is to be added.
+/// A trigger to be added.
 pub struct NewTrigger {
-    /// Its histogram, which it may share.
+    /// Its histogram, which may be shared.
     pub data: Arc<HistData>,
-    /// What it is and what its hits execute.
+    /// Its spec and its program.
     pub code: Compiled,
-    /// Its filter.
+    /// The filter, if the trigger has one.
     pub filter: Option<Condition>,
-    /// How it is added.
+    /// Its initial flags.
     pub flags: AttachFlags,
 }

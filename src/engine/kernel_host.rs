@@ -59,7 +59,7 @@ use kernel::{
     },
 };
 
-/// A tracing directory of the kernel for the time of a `hist` command, which no other one interrupts.
+/// A tracing directory of the kernel during a `hist` command, which excludes other ones.
 pub(super) struct KernelHost<'a> {
     registry: &'a Registry,
     dir: &'a TracingDir,
@@ -87,7 +87,7 @@ impl NamedEvent {
 }
 
 impl<'a> KernelHost<'a> {
-    /// Waits until no other `hist` command is carried out.
+    /// Waits for other `hist` commands to end, and keeps new ones waiting.
     pub(super) fn new(registry: &'a Registry, dir: &'a TracingDir, kernel: &'a KernelFile) -> Self {
         Self {
             registry,
@@ -198,13 +198,13 @@ impl<'a> Host for KernelHost<'a> {
         text::random()
     }
 
-    /// Half of the memory that is available: an allocation of all of it would have the kernel end processes.
+    /// Half of the available memory: allocating all of it would make the kernel kill processes.
     fn max_map_bytes(&self) -> usize {
         memory::available() / 2
     }
 }
 
-/// A string for the kernel. Fails with `EINVAL` if there is a NUL in it, and with `ENOMEM`.
+/// Converts to a string for the kernel. Fails with `EINVAL` for a NUL inside, and with `ENOMEM`.
 pub(super) fn c_string(bytes: &[u8]) -> Result<CString> {
     let mut copy = copy(bytes)?;
     copy.push(0, GFP_KERNEL)?;

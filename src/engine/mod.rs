@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Carries out commands: looks up the event and the histogram, and attaches the trigger. A command that
-//! fails changes nothing.
+//! The engine: executes commands, looks up events and histograms, and attaches triggers. A command
+//! that fails changes nothing.
 //!
 //! The engine owns the histograms of all events, and their names. `src/tree/` implements the files:
 //! it passes commands to the engine, logs the errors, and shows the histograms.
@@ -53,12 +53,13 @@ use triggers::Triggers;
 /// The histograms of all events.
 pub(crate) struct Engine {
     registry: Pin<KBox<Registry>>,
-    /// Number of `hist` commands, without those that remove a trigger.
+    /// Number of `hist` commands that add or change a trigger.
     commands: Atomic<u64>,
 }
 
-/// A trigger as it is shown, which takes no lock. It has the histogram, but not the trigger, so that this goes at once
-/// when it is removed, with the synthetic events and the snapshot that it uses.
+/// The parts of a trigger that are shown, without a lock. It holds the histogram, but not the
+/// trigger, so that a removed trigger is dropped at once, with the synthetic events and the
+/// snapshot that it uses.
 pub(crate) struct ShownTrigger {
     pub(crate) histogram: Arc<Histogram>,
     /// The text `name=…`, if it has one.
@@ -69,8 +70,8 @@ pub(crate) struct ShownTrigger {
 }
 
 impl Engine {
-    /// Creates an engine without histograms. With `probes`, events use rhist's own probes where there
-    /// are any. Fails with `ENOMEM`, and with `EBUSY` if there is another engine with probes.
+    /// Creates an engine without histograms. With `probes`, events with a probe of rhist use it.
+    /// Fails with `ENOMEM`, and with `EBUSY` if another engine with probes exists.
     pub(crate) fn new(instance: Arc<Instance>, probes: bool) -> Result<Self> {
         Ok(Self {
             registry: Registry::new(instance, probes)?,
@@ -78,7 +79,8 @@ impl Engine {
         })
     }
 
-    /// Looks up an event. `None` for `ftrace:*` events, which cannot be hooked, except `ftrace:print`.
+    /// Looks up an event. `None` for `ftrace:*` events, which cannot be hooked, except
+    /// `ftrace:print`.
     ///
     /// # Errors
     ///
@@ -90,7 +92,8 @@ impl Engine {
         found(name, self.registry.find(name))
     }
 
-    /// Finds out whether an event exists, without keeping it from being removed. Returns and fails as [`Engine::find`].
+    /// Looks up whether an event exists, without keeping it from being removed. Returns and fails
+    /// as [`Engine::find`].
     pub(crate) fn find_id(&self, name: EventName<'_>) -> Result<Option<EventId>> {
         if (name.system, name.event) == (c"ftrace", c"print") {
             return Event::marker(name.dir).map(|event| Some(event.id()));
@@ -98,8 +101,8 @@ impl Engine {
         found(name, Event::find_id(name, self.registry.instance()))
     }
 
-    /// Looks up an event that may have triggers or switches of rhist; `None` for all others, which takes no lookup:
-    /// who reads the files of all events would otherwise wait for thousands. Fails as [`Engine::find`].
+    /// Looks up an event that may have triggers or switches of rhist; `None` for all others. Avoids
+    /// thousands of lookups when a tool reads every event's file. Fails as [`Engine::find`].
     fn find_hooked(&self, name: EventName<'_>) -> Result<Option<Event>> {
         let hooked = self.registry.lock().has_hook(&name);
         match hooked {
@@ -118,8 +121,8 @@ impl Engine {
         let Some(event) = self.find_hooked(name)? else {
             return Ok(attached);
         };
-        // Locked to the end: who removes a trigger waits until it is not used here any more. So nothing is charged to
-        // the program, which might have to wait for its memory.
+        // Locked to the end, so that a task that removes a trigger waits until its use here has
+        // ended. So the memory is not charged to the reader, which might have to wait for it.
         let copy = |text: &[u8]| -> Result<KVec<u8>> {
             let mut copy = KVec::new();
             copy.extend_from_slice(text, GFP_KERNEL)?;
@@ -154,9 +157,9 @@ impl Engine {
         Ok(lines)
     }
 
-    /// Removes all triggers and switches of an event; none of the triggers if another one refers to one of them. Then
-    /// it returns what to say of that. Fails with `ENOMEM` only if the same event has some in another instance, and as
-    /// [`Engine::triggers`].
+    /// Removes all triggers and switches of an event; none of the triggers if another trigger
+    /// refers to one of them. Returns a text that names the other one then. Fails with `ENOMEM`
+    /// only if the same event has some in another instance, and as [`Engine::triggers`].
     pub(crate) fn remove_all(&self, name: EventName<'_>) -> Result<Option<Text>> {
         let Some(event) = &self.find_hooked(name)? else {
             return Ok(None);
@@ -173,19 +176,20 @@ impl Engine {
     }
 
     /// System and name of the events in a tracing directory that may have triggers, the kernel's or
-    /// rhist's, in the kernel's order. As in C, without `ftrace:*` events. Fails with `ENODEV` if the
-    /// instance is gone, and with `ENOMEM`.
+    /// rhist's, in the kernel's order. As in C, without `ftrace:*` events. Fails with `ENODEV` if
+    /// the instance is gone, and with `ENOMEM`.
     pub(crate) fn triggered(&self, dir: &TracingDir) -> Result<KVec<[CString; 2]>> {
         self.registry.lock().triggered(dir)
     }
 
-    /// Calls `f` for each event with a source: with its system and name, the name of the source, and the hits
-    /// lost there.
+    /// Calls `f` for each event with a source: with its system and name, the name of the source,
+    /// and the number of hits lost there.
     pub(crate) fn for_each_source(&self, f: impl FnMut([&CStr; 2], &str, u64) -> Result) -> Result {
         self.registry.lock().for_each_source(f)
     }
 
-    /// Calls `f` for each trigger: with system and name of its event, its number in the `hist` file, and itself.
+    /// Calls `f` for each trigger: with system and name of its event, its number in the `hist`
+    /// file, and itself.
     pub(crate) fn for_each_trigger(
         &self,
         f: impl FnMut([&CStr; 2], usize, &HistTrigger) -> Result,
@@ -193,15 +197,15 @@ impl Engine {
         self.registry.lock().for_each_trigger(f)
     }
 
-    /// Hits counted in the histograms of an event so far. Visits all slots of these, and lets
-    /// others run meanwhile. Fails as [`Engine::triggers`], and with `EINTR` if the task was
-    /// killed.
+    /// Counts the hits in the histograms of an event so far. Visits all slots of these, and yields
+    /// the CPU meanwhile. Fails as [`Engine::triggers`], and with `EINTR` if the task was killed.
     pub(crate) fn hits(&self, name: EventName<'_>) -> Result<u64> {
         let Some(event) = self.find_id(name)? else {
             return Ok(0);
         };
         let mut hits = 0u64;
-        // Without a list, which takes memory: `poll()` cannot fail. The registry is not locked while they are counted.
+        // Without a list, whose allocation might fail: `poll()` cannot. The registry is not locked
+        // during the count.
         for n in 0.. {
             let histogram = self.registry.lock().histogram(event, name.dir, n);
             let Some(histogram) = histogram else { break };
@@ -210,8 +214,8 @@ impl Engine {
         Ok(hits)
     }
 
-    /// A number that changes after each change of triggers: with the same one, only hits can change what
-    /// [`Engine::hits`] returns.
+    /// A number that changes after each change of triggers: with the same one, only hits can change
+    /// what [`Engine::hits`] returns.
     pub(crate) fn changes(&self) -> u64 {
         self.registry.changes.load(Acquire)
     }
@@ -221,7 +225,7 @@ impl Engine {
         Poller::new(self.registry.shared.pollers.clone(), event)
     }
 
-    /// `hist` commands carried out so far, those to remove one left out.
+    /// Number of `hist` commands so far that add or change a trigger.
     pub(crate) fn commands(&self) -> u64 {
         self.commands.load(Relaxed)
     }
@@ -232,7 +236,7 @@ impl Engine {
     }
 }
 
-/// Turns the result of a lookup into that of [`Engine::find`].
+/// Converts the result of a lookup to a result of [`Engine::find`].
 fn found<T>(name: EventName<'_>, result: Result<T>) -> Result<Option<T>> {
     match result {
         Ok(event) => Ok(Some(event)),

@@ -4,10 +4,10 @@
 //!
 //! # Locks
 //!
-//! The lock of the registry is taken in task context with no other lock held but the one of
-//! commands, and is the outermost one of the module: inside it event_mutex is taken, and mmap_lock
-//! of the running task. Nothing that the kernel calls with either held takes it. Hits that may use
-//! what was removed are waited for after it was released: see [`Leftovers`].
+//! The lock of the registry is taken in task context, with no lock held other than the one of
+//! commands. It is the outermost lock of the module: event_mutex and mmap_lock of the running task
+//! are taken inside it. Callbacks that the kernel calls with either of these held never take it.
+//! Hits that may use removed objects are waited for after it was released: see [`Leftovers`].
 
 use super::triggers::{
     Listed,
@@ -73,10 +73,10 @@ pub(crate) struct Registry {
     pub(crate) shared: Shared,
 }
 
-/// What `hist` commands share.
+/// State shared by `hist` commands.
 #[derive(Default)]
 pub(crate) struct CommandState {
-    /// For actions that make synthetic events happen; allocated for the first of them.
+    /// Memory for actions that emit synthetic events; allocated for the first of them.
     scratch: Option<Arc<Scratch>>,
 }
 
@@ -94,8 +94,8 @@ impl CommandState {
 }
 
 impl Registry {
-    /// Creates the registry, with or without rhist's own probes. Fails with `ENOMEM`, and with `EBUSY`
-    /// if there is another one with probes.
+    /// Creates the registry, with or without rhist's own probes. Fails with `ENOMEM`, and with
+    /// `EBUSY` if another registry with probes exists.
     pub(crate) fn new(instance: Arc<Instance>, probes: bool) -> Result<Pin<KBox<Self>>> {
         let shared = Shared::new(instance, probes)?;
         KBox::pin_init(
@@ -119,8 +119,8 @@ impl Registry {
         &self.shared.instance
     }
 
-    /// Whether a tracing directory has an event of this system and name, which may be one of the tracer
-    /// itself. Fails with `ENODEV` if the instance is gone.
+    /// Whether a tracing directory has an event of this system and name, which may be one of the
+    /// tracer itself. Fails with `ENODEV` if the instance is gone.
     pub(crate) fn knows(&self, dir: &TracingDir, names: [&[u8]; 2]) -> Result<bool> {
         let mut known = false;
         event::for_each(&self.shared.instance, dir, |event| {
@@ -130,15 +130,16 @@ impl Registry {
         Ok(known)
     }
 
-    /// Waits until no other `hist` command is carried out, so that what a trigger refers to stays until it is attached.
-    /// Taken before the lock of the registry, which is released while memory is allocated.
+    /// Waits for other `hist` commands to end, and keeps new ones waiting, so that the things a
+    /// trigger refers to stay until it is attached. Taken before the lock of the registry, which is
+    /// released while memory is allocated.
     pub(crate) fn lock_commands(&self) -> MutexGuard<'_, CommandState> {
         self.commands.lock()
     }
 
-    /// Locks the registry. Before that returns, triggers and switches of removed instances are
-    /// taken off the lists, because the kernel does not notify of the removal of an instance; they
-    /// are dropped with the guard.
+    /// Locks the registry. Also removes triggers and switches of removed instances from the lists,
+    /// because the kernel does not notify of the removal of an instance; they are dropped with the
+    /// guard.
     pub(crate) fn lock(&self) -> RegistryGuard<'_> {
         let mut hooks = RegistryGuard {
             hooks: self.hooks.lock(),
@@ -146,7 +147,7 @@ impl Registry {
             left: Leftovers::default(),
         };
         if hooks.hooks.iter().any(Hook::is_orphaned) {
-            // Without memory, the next call tries again.
+            // If an allocation fails, the next call tries again.
             let _ = hooks.retain(|_, dir, _| !dir.removed());
             self.changed();
         }
@@ -169,7 +170,7 @@ impl PinnedDrop for Registry {
             hook.disconnect(&mut left);
         }
         drop(left);
-        // What keeps instances from being removed would outlast the module.
+        // The flags that keep instances from being removed would outlast the module.
         for hook in hooks.iter() {
             let triggers = hook.triggers();
             let with_vars = triggers.iter().filter(|trigger| trigger.spec().has_vars());
@@ -178,10 +179,10 @@ impl PinnedDrop for Registry {
     }
 }
 
-/// The registry, locked. When this is dropped, it is unlocked, and then hits are waited for that
-/// may use what was removed.
+/// The locked registry. Dropping it unlocks the registry, and then waits for hits that may use
+/// removed objects.
 pub(crate) struct RegistryGuard<'a> {
-    // Dropped in this order.
+    // Fields are dropped in this order.
     hooks: MutexGuard<'a, KVec<Hook>>,
     left: Leftovers,
     shared: &'a Shared,
@@ -194,7 +195,7 @@ impl RegistryGuard<'_> {
             .position(|hook| hook.is_of(event.id(), event.dir()))
     }
 
-    /// Whether an event of this system and name has a hook, in whatever tracing directory.
+    /// Whether an event of this system and name has a hook in any tracing directory.
     pub(crate) fn has_hook(&self, name: &EventName<'_>) -> bool {
         let names = [name.system, name.event];
         self.hooks.iter().any(|hook| hook.names() == names)
@@ -209,7 +210,7 @@ impl RegistryGuard<'_> {
         })
     }
 
-    /// The histogram of the `n`th trigger of an event in a tracing directory, from 0.
+    /// The histogram of the `n`th trigger of an event in a tracing directory, counted from 0.
     pub(crate) fn histogram(
         &self,
         event: EventId,
@@ -222,8 +223,8 @@ impl RegistryGuard<'_> {
         triggers.nth(n).map(|trigger| trigger.data.histogram())
     }
 
-    /// Removes the triggers that were made for actions which are gone. Where there is no memory, a
-    /// later call does.
+    /// Removes the helper triggers of actions that are gone. If an allocation fails, a later call
+    /// does.
     pub(crate) fn remove_unused_helpers(&mut self) {
         let mut left = core::mem::take(&mut self.left);
         for hook in self.hooks.iter() {
@@ -235,8 +236,8 @@ impl RegistryGuard<'_> {
         self.tidy();
     }
 
-    /// Calls `f` for each trigger: with system and name of its event, and its number among those of its tracing
-    /// directory, from 1.
+    /// Calls `f` for each trigger: with system and name of its event, and its number in its tracing
+    /// directory, counted from 1.
     pub(crate) fn for_each_trigger(
         &self,
         mut f: impl FnMut([&CStr; 2], usize, &HistTrigger) -> Result,
@@ -264,8 +265,8 @@ impl RegistryGuard<'_> {
     }
 
     /// System and name of the events in a tracing directory that may have triggers, the kernel's or
-    /// rhist's, in the kernel's order. As in C, without `ftrace:*` events. Fails with `ENODEV` if the
-    /// instance is gone, and with `ENOMEM`.
+    /// rhist's, in the kernel's order. As in C, without `ftrace:*` events. Fails with `ENODEV` if
+    /// the instance is gone, and with `ENOMEM`.
     pub(crate) fn triggered(&self, dir: &TracingDir) -> Result<KVec<[CString; 2]>> {
         let mut names = KVec::new();
         event::for_each(&self.shared.instance, dir, |event| {
@@ -279,7 +280,7 @@ impl RegistryGuard<'_> {
         Ok(names)
     }
 
-    /// The index of the hook of an event, which is created if there is none.
+    /// Returns the index of the hook of an event; creates the hook if needed.
     fn hook(&mut self, event: Event) -> Result<usize> {
         if let Some(index) = self.position(&event) {
             return Ok(index);
@@ -289,8 +290,8 @@ impl RegistryGuard<'_> {
         Ok(self.hooks.len() - 1)
     }
 
-    /// Calls `f` for each event with a source: with its system and name, the name of the source, and the hits
-    /// lost there.
+    /// Calls `f` for each event with a source: with its system and name, the name of the source,
+    /// and the number of hits lost there.
     pub(crate) fn for_each_source(
         &self,
         mut f: impl FnMut([&CStr; 2], &str, u64) -> Result,
@@ -308,8 +309,8 @@ impl RegistryGuard<'_> {
         done
     }
 
-    /// Adds a switch to an event, for the histograms of `target`. Fails with `EEXIST` if it has one
-    /// for that.
+    /// Adds a switch to an event, for the histograms of `target`. Fails with `EEXIST` if the event
+    /// has one for that target.
     pub(crate) fn add_switch(
         &mut self,
         event: Event,
@@ -333,7 +334,7 @@ impl RegistryGuard<'_> {
         done
     }
 
-    /// Removes the switch of an event for the histograms of `target`, if there is one.
+    /// Removes the switch of an event for the histograms of `target`, if the event has one.
     pub(crate) fn remove_switch(&mut self, event: &Event, target: &Event) -> Result {
         if let (Some(hook), Some(target)) = (self.position(event), self.position(target)) {
             let target = self.hooks[target].published().clone();
@@ -355,9 +356,10 @@ impl RegistryGuard<'_> {
         Ok(())
     }
 
-    /// Removes all triggers and switches of an event; none of the triggers, as in C, if one of them is referred to.
-    /// Then what [`Triggers::referrer_text`] says of that is returned, if there is memory for it. Fails with `ENOMEM`
-    /// only if the same event has some in another instance.
+    /// Removes all triggers and switches of an event; but, as in C, none of the triggers if one of
+    /// them is referred to. Then returns the text of [`Triggers::referrer_text`], unless its
+    /// allocation fails. Fails with `ENOMEM` only if the same event has triggers or switches in
+    /// another instance.
     pub(crate) fn remove_all(&mut self, event: &Event) -> Result<Option<Text>> {
         let triggers = self.triggers(event);
         let mut triggers = triggers.iter().flat_map(|triggers| triggers.iter());
@@ -371,8 +373,8 @@ impl RegistryGuard<'_> {
         Ok(referrer)
     }
 
-    /// Removes the triggers and switches for whose hook and tracing directory `keep` is false. Its last argument is
-    /// true for triggers.
+    /// Removes the triggers and switches for which `keep`, called with hook and tracing directory,
+    /// is false. Its last argument is true for triggers.
     fn retain(&mut self, keep: impl Fn(&Hook, &TracingDir, bool) -> bool) -> Result {
         let mut done = Ok(());
         for hook in self.hooks.iter() {
@@ -398,7 +400,8 @@ impl RegistryGuard<'_> {
         })
     }
 
-    /// Disconnects hooks without triggers and switches, and drops those that no switch targets.
+    /// Disconnects hooks without triggers and switches, and drops the hooks among them that no
+    /// switch targets.
     fn tidy(&mut self) {
         for index in (0..self.hooks.len()).rev() {
             if !self.hooks[index].is_idle() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Rules about all triggers: references to each other, names, and helper triggers.
+//! Queries about all triggers: references between them, names, and helper triggers.
 //!
 //! A reference (`VarRef`) holds the histogram that has the variable, so that a hit reads it without
 //! a lock. References are not counted: before a trigger is removed, all others are searched for
@@ -11,14 +11,14 @@
 //! these could be removed.
 //!
 //! An action that passes a field of another event to a synthetic event needs a variable there. If
-//! there is none, it adds a helper trigger to that event (`Scope::add_helper()`): an ordinary
-//! trigger, but it is removed when nothing refers to it any more. That is looked for after a
+//! it does not exist, the action adds a helper trigger to that event (`Scope::add_helper()`): an
+//! ordinary trigger, but it is removed when nothing refers to it any more. That is checked after a
 //! trigger was removed, and after a command that failed.
 //!
 //! A trigger holds the targets of its actions (`Targets`): synthetic events, which cannot be
-//! deleted meanwhile, or the conditional snapshot of the instance, of which there is only one.
-//! Readers of a histogram share its spec, but not these: after a trigger was removed, its targets
-//! can be deleted or used again at once.
+//! deleted meanwhile, or the conditional snapshot, of which each instance has only one. Readers of
+//! a histogram share its spec, but not these: after a trigger was removed, its targets can be
+//! deleted or used again at once.
 
 use crate::{
     hist::{
@@ -45,24 +45,25 @@ use kernel::{
 
 /// A trigger and its event.
 pub struct Listed<'a, S: Site> {
-    /// A number that stands for the event.
+    /// A number that identifies the event.
     pub event: usize,
     /// System and name of the event.
     pub names: [&'a [u8]; 2],
-    /// The trigger.
+    /// The trigger, which hits may be using.
     pub trigger: &'a Arc<HistTrigger<S>>,
 }
 
-/// The triggers of all events in all tracing directories. None is added or removed while it exists.
+/// The triggers of all events in all tracing directories. The set does not change while the value
+/// exists.
 pub trait Triggers {
-    /// Where triggers are.
+    /// The site of a trigger.
     type Site: Site;
 
-    /// Calls `f` for each trigger, event by event, in the order in which the triggers of an event were added, until `f`
-    /// breaks.
+    /// Calls `f` for each trigger, event by event, in the order in which the triggers of an event
+    /// were added, until `f` breaks.
     fn each(&self, f: &mut dyn FnMut(Listed<'_, Self::Site>) -> ControlFlow<()>);
 
-    /// The result of `f` for the first trigger for which it has one.
+    /// Returns the result of `f` for the first trigger for which it is `Some`.
     fn find_map<R>(&self, mut f: impl FnMut(Listed<'_, Self::Site>) -> Option<R>) -> Option<R> {
         let mut found = None;
         self.each(&mut |listed| {
@@ -81,7 +82,7 @@ pub trait Triggers {
         failed.map_or(Ok(()), Err)
     }
 
-    /// The histogram with this name, of whatever events.
+    /// The shared data of histograms with this name, of any event.
     fn named(&self, name: &[u8]) -> Option<Arc<HistData>> {
         self.find_map(|Listed { trigger, .. }| {
             let is = trigger.data.name() == Some(name);
@@ -89,7 +90,8 @@ pub trait Triggers {
         })
     }
 
-    /// The result of `f` for a trigger of another histogram that refers to a variable of that of `trigger`.
+    /// Returns the result of `f` for a trigger of another histogram that refers to a variable of
+    /// `trigger`'s histogram.
     fn referrer<R>(
         &self,
         trigger: &HistTrigger<Self::Site>,
@@ -104,12 +106,13 @@ pub trait Triggers {
         })
     }
 
-    /// Whether a trigger of another histogram refers to a variable of that of `trigger`.
+    /// Whether a trigger of another histogram refers to a variable of `trigger`'s histogram.
     fn is_referenced(&self, trigger: &HistTrigger<Self::Site>) -> bool {
         self.referrer(trigger, |_| ()).is_some()
     }
 
-    /// What to say if a trigger of another histogram refers to a variable of that of `trigger`. Fails with `ENOMEM`.
+    /// The message for a trigger of another histogram that refers to a variable of `trigger`'s
+    /// histogram; `None` if none does. Fails with `ENOMEM`.
     fn referrer_text(&self, trigger: &HistTrigger<Self::Site>) -> Result<Option<Text>> {
         let text = self.referrer(trigger, |referrer| {
             let [system, event] = referrer.names;
@@ -128,9 +131,9 @@ pub trait Triggers {
         text.transpose()
     }
 
-    /// Whether a trigger with `spec` that shares `data` would refer to itself by way of others, so that none of these
-    /// could be removed. Only a name makes that possible: all other triggers are newer than what they refer to. Fails
-    /// with `ENOMEM`.
+    /// Whether a trigger with `spec` that shares `data` would refer to itself by way of others, so
+    /// that none of these could be removed. Only a shared name makes that possible: all other
+    /// triggers are newer than the triggers they refer to. Fails with `ENOMEM`.
     fn closes_circle(&self, spec: &Spec, data: &Arc<HistData>) -> Result<bool> {
         let mut reached = KVec::new();
         self.add_homes(spec, &mut reached)?;
@@ -161,12 +164,13 @@ pub trait Triggers {
         })
     }
 
-    /// Whether a trigger was made for actions which are gone.
+    /// Whether a trigger was created for actions that are gone.
     fn is_unused_helper(&self, trigger: &HistTrigger<Self::Site>) -> bool {
         trigger.helper && !self.is_referenced(trigger)
     }
 
-    /// Whether a trigger in the tracing directory of which `is_here` tells has variables, or refers to some.
+    /// Whether a trigger in the tracing directory selected by `is_here` has variables, or refers to
+    /// some.
     fn has_vars(&self, is_here: impl Fn(&Self::Site) -> bool) -> bool {
         let with_vars = |Listed { trigger, .. }: Listed<'_, Self::Site>| {
             (is_here(&trigger.site) && trigger.spec().has_vars()).then_some(())
@@ -174,8 +178,8 @@ pub trait Triggers {
         self.find_map(with_vars).is_some()
     }
 
-    /// The histograms of the triggers of which `is_here` tells, each once, with the number of its event. Fails with
-    /// `ENOMEM`.
+    /// The histograms of the triggers selected by `is_here`, each once, with the number of its
+    /// event. Fails with `ENOMEM`.
     fn histograms(
         &self,
         is_here: impl Fn(&Self::Site) -> bool,
@@ -213,7 +217,7 @@ pub(super) fn is_shown_as<S: Site>(trigger: &HistTrigger<S>, command: &[u8]) -> 
     Ok(shown.as_bytes() == command)
 }
 
-/// Appends the command that makes a trigger.
+/// Appends the command that creates a trigger.
 fn show_command<S: Site>(out: &mut Text, trigger: &HistTrigger<S>) -> Result {
     let histogram = trigger.data.histogram();
     show::command(out, histogram.spec(), trigger.data.name(), trigger.filter())

@@ -7,11 +7,11 @@
 pub(crate) enum Dir {
     /// The tracing directory itself.
     Root,
-    /// `instances/`
+    /// `instances/`, whose subdirectories are instances.
     Instances,
     /// `instances/<instance>/`, a tracing directory of its own.
     Instance,
-    /// `events/`
+    /// `events/`, whose subdirectories are systems.
     Events,
     /// `events/<system>/`
     System,

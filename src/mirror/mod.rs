@@ -47,7 +47,8 @@ pub(crate) use overlay::{
 
 /// The directory in tracefs with everything below it.
 ///
-/// Dropping it removes the directory. No file of it is open then, since each pins the module.
+/// Dropping it removes the directory. Its files are closed by then, since each open one pins the
+/// module.
 pub(crate) struct Mirror<T: Overlay> {
     shared: Arc<MirrorShared<T>>,
     /// The directory, and the files beside it.
@@ -63,10 +64,9 @@ struct MirrorShared<T: Overlay> {
     objects: Objects<Node<T>>,
 }
 
-/// The kind of an object of the mirror; identifies it among those for the same dentry.
+/// The kind of an object of the mirror; identifies it among the objects for the same dentry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum NodeKind {
-    /// A directory.
     Dir(Dir),
     /// A file of the kernel.
     Kernel,
@@ -74,7 +74,7 @@ enum NodeKind {
     Ours(Dir, usize),
 }
 
-/// An object of the mirror that somebody looked up.
+/// An object of the mirror that was looked up.
 struct Node<T: Overlay> {
     shared: Arc<MirrorShared<T>>,
     kind: NodeKind,
@@ -83,7 +83,7 @@ struct Node<T: Overlay> {
 }
 
 impl<T: Overlay> Mirror<T> {
-    /// Makes the directory `name` in `root`, which is that of tracefs.
+    /// Makes the directory `name` in `root`, the root of tracefs.
     ///
     /// # Errors
     ///
@@ -190,8 +190,8 @@ impl<T: Overlay> Node<T> {
         }
     }
 
-    /// Returns an open file of rhist: its entry in [`Overlay::files`], and where it is. `real` is the kernel's directory
-    /// of the same name as the one that it is in.
+    /// Returns the entry in [`Overlay::files`] of an open file of rhist, and its location. `real`
+    /// is the kernel's counterpart of the directory that it is in.
     fn opened<'a>(
         &'a self,
         real: &'a Dentry,
@@ -241,7 +241,7 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
             DentryKind::File => NodeKind::Kernel,
         };
         let lasts_as = match kind {
-            // It has names below it that stay, and has to go with them.
+            // Dentries below it stay, and have to be removed with it.
             NodeKind::Dir(Dir::Instance) => real.lookup_nested(b"events")?,
             _ => real.clone(),
         };

@@ -24,12 +24,14 @@ use kernel::{
     sync::Arc, //
 };
 
-/// A file of rhist in a mirrored directory, with what the mirror has to know of it.
+/// A file of rhist in a mirrored directory, with the properties that the mirror handles.
 ///
-/// Start from [`OverlayFile::new`], and set what differs: `OverlayFile { polls: true, ..OverlayFile::new(…) }`.
+/// Start from [`OverlayFile::new`], and set those that differ: `OverlayFile { polls: true,
+/// ..OverlayFile::new(…) }`.
 pub(crate) struct OverlayFile<T: Overlay> {
     pub(crate) name: &'static CStr,
-    /// Permission bits, unless [`FileOps::access`] returns others. A file that nobody may write has no `write()`.
+    /// Permission bits, unless [`FileOps::access`] returns others. A file without write permission
+    /// has no `write()`.
     pub(crate) mode: u16,
     pub(crate) ops: &'static dyn FileOps<T>,
     /// The file exists only where the kernel has a file of this name, or [`OverlayFile::stand_in`].
@@ -38,8 +40,8 @@ pub(crate) struct OverlayFile<T: Overlay> {
     pub(crate) stand_in: Option<&'static CStr>,
     /// The file has `poll()`. Without it a file is always ready, and epoll refuses it.
     pub(crate) polls: bool,
-    /// The file is in the root of tracefs, too, unless the kernel has a file of this name there. For files in
-    /// [`Dir::Root`].
+    /// The file is in the root of tracefs, too, unless the kernel has a file of this name there.
+    /// For files in [`Dir::Root`].
     pub(crate) also_in_tracefs_root: bool,
     /// The file can be opened while the kernel is locked down (`LOCKDOWN_TRACEFS`).
     pub(crate) ignores_lockdown: bool,
@@ -60,7 +62,8 @@ impl<T: Overlay> OverlayFile<T> {
         }
     }
 
-    /// Finds the kernel's file behind this one with `lookup`. Fails as it does; with `ENOENT` if there is none.
+    /// Finds the kernel's file behind this one with `lookup`. Fails as it does; with `ENOENT` if
+    /// the kernel has neither the file nor its stand-in.
     pub(super) fn in_kernel<D>(&self, lookup: impl Fn(&[u8]) -> Result<D>) -> Result<D> {
         match (lookup(self.name.to_bytes()), self.stand_in) {
             (Err(err), Some(stand_in)) if err == ENOENT => lookup(stand_in.to_bytes()),
@@ -76,8 +79,8 @@ pub(crate) struct Opened<'a> {
     pub(crate) dir: &'a TracingDir,
     /// The event in whose directory it is. `None` outside of [`Dir::Event`]; see [`Opened::event`].
     pub(super) event: Option<EventName<'a>>,
-    /// The kernel's file that it replaces, or what stands in for it, if there is one. A list of triggers that was opened
-    /// only to be read is left out while it is empty.
+    /// The kernel's file that it replaces, or the stand-in for that, if the kernel has either. A
+    /// list of triggers that was opened only to be read is left out while it is empty.
     pub(crate) kernel: Option<&'a KernelFile>,
 }
 
@@ -88,7 +91,7 @@ impl<'a> Opened<'a> {
     }
 }
 
-/// The files of rhist in a mirrored tracing directory, and what they share.
+/// The files of rhist in a mirrored tracing directory, and their shared state.
 pub(crate) trait Overlay: Send + Sync + Sized + 'static {
     /// Text of a file, kept while it is read.
     type Contents: Contents;
@@ -99,28 +102,31 @@ pub(crate) trait Overlay: Send + Sync + Sized + 'static {
     /// Returns the files in a directory of kind `dir`.
     fn files(dir: Dir) -> &'static [OverlayFile<Self>];
 
-    /// Called after `rmdir(2)` below the mirror had the kernel remove an instance. Not called if the instance is
-    /// removed in the kernel's own directory.
+    /// Called after `rmdir(2)` below the mirror had the kernel remove an instance. Not called if
+    /// the instance is removed in the kernel's own directory.
     fn instance_removed(&self);
 }
 
-/// Operations of a file of rhist; `T` is what the files share.
+/// Operations of a file of rhist; `T` is the state shared by the files.
 ///
-/// Every function is called in task context and may sleep; no lock is held unless it says otherwise. None is called
-/// after the kernel has removed the directory that the file is in: the system call fails with `ENODEV`.
+/// Every function is called in task context and may sleep; no lock is held unless its documentation
+/// says so. After the kernel has removed the directory of the file, none is called: the system call
+/// fails with `ENODEV`.
 pub(crate) trait FileOps<T: Overlay>: Sync {
-    /// Returns owner and permissions, if a setting decides them; `None` if the file has [`OverlayFile::mode`].
+    /// Returns owner and permissions, if a setting decides them; `None` if the file has
+    /// [`OverlayFile::mode`].
     fn access(&self, _shared: &T) -> Option<Access> {
         None
     }
 
-    /// Returns the operations of a file that has its own, such as `ioctl()`. None of the functions below is called for it.
+    /// Returns the operations of a file that has its own, such as `ioctl()`. None of the functions
+    /// below is called for it.
     fn special<'a>(&self, _shared: &'a T) -> Option<&'a Arc<SpecialFops>> {
         None
     }
 
-    /// Opens the file, and empties it if `truncate`. An error fails `open(2)`. The kernel's file is already open, and
-    /// not emptied.
+    /// Opens the file, and empties it if `truncate`. An error fails `open(2)`. The kernel's file is
+    /// already open, and not emptied.
     fn open(&self, _shared: &T, _file: &Opened<'_>, _truncate: bool) -> Result<T::OpenState> {
         Ok(T::OpenState::default())
     }
@@ -130,14 +136,15 @@ pub(crate) trait FileOps<T: Overlay>: Sync {
         Err(EINVAL)
     }
 
-    /// Handles one `write(2)`. Returns by how much the position of the file moves.
+    /// Handles one `write(2)`. Returns the number of bytes by which the position of the file moves.
     fn write(&self, _shared: &T, _file: &Opened<'_>, _data: &UserBuffer) -> Result<usize> {
         Err(EINVAL)
     }
 
-    /// Returns what the file is ready for. First adds the caller to `table`, so that a change wakes it. An error is
-    /// [`poll::ERR`](crate::rust::poll::ERR), which the mirror itself adds if the kernel's file of this name
-    /// reports it. Only for files with [`OverlayFile::polls`].
+    /// Returns the events that the file is ready for. First adds the caller to `table`, so that a
+    /// change wakes it. An error becomes [`poll::ERR`](crate::rust::poll::ERR). The mirror itself
+    /// reports that, without a call, if the kernel's file of this name does. Only for files with
+    /// [`OverlayFile::polls`].
     fn poll(
         &self,
         _shared: &T,
@@ -148,8 +155,8 @@ pub(crate) trait FileOps<T: Overlay>: Sync {
         Err(EINVAL)
     }
 
-    /// Handles one `mmap(2)`, with mmap_lock held. The mapping keeps the file open. `ENODEV` for a file that cannot be
-    /// mapped.
+    /// Handles one `mmap(2)`, with mmap_lock held. The mapping keeps the file open. `ENODEV` for a
+    /// file that cannot be mapped.
     fn map(&self, _shared: &T, _file: &Opened<'_>, _vma: &VmaNew) -> Result {
         Err(ENODEV)
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `error_log`: the latest errors of a tracing directory, the kernel's and those of commands that rhist executed.
+//! `error_log`: the latest errors of a tracing directory, the kernel's and those of commands that
+//! rhist executed.
 
 use super::{
     contents::Shown,
@@ -73,7 +74,8 @@ impl FileOps<Tree> for ErrorLogOps {
     }
 }
 
-/// The error logs of the tracing directories in which commands failed. Innermost lock, held only briefly.
+/// The error logs of the tracing directories in which commands failed. Innermost lock, held only
+/// briefly.
 pub(super) struct ErrorLogs(Pin<KBox<Mutex<LogsByDir>>>);
 
 type LogsByDir = KVec<(TracingDir, KBox<ErrorLog>)>;
@@ -86,7 +88,8 @@ impl ErrorLogs {
         )?))
     }
 
-    /// Calls `f` with the error log of a tracing directory. Fails with `ENOMEM` if it has none yet.
+    /// Calls `f` with the error log of a tracing directory. Fails with `ENOMEM` if it has to create
+    /// the log.
     fn with<R>(&self, dir: &TracingDir, f: impl FnOnce(&mut ErrorLog) -> R) -> Result<R> {
         let mut logs = self.0.lock();
         logs.retain(|(dir, _)| !dir.removed());
@@ -101,8 +104,8 @@ impl ErrorLogs {
         Ok(f(&mut logs[index].1))
     }
 
-    /// Logs the failure of a command, and returns the errno for `write(2)`. Each failure has an entry, so that nobody
-    /// takes an older one for it.
+    /// Logs the failure of a command, and returns the errno for `write(2)`. Each failure gets an
+    /// entry, so that an older one is not mistaken for it.
     #[cold]
     #[inline(never)]
     pub(super) fn log(
@@ -111,7 +114,7 @@ impl ErrorLogs {
         command: &Command<'_>,
         failure: Failure,
     ) -> kernel::error::Error {
-        // Without memory for the entry the errno still reaches the user.
+        // If allocating the entry fails, the errno still reaches the user.
         match failure {
             Failure::Command(error, before) => {
                 let mut logged = false;
@@ -161,7 +164,8 @@ impl ErrorLogs {
         }
     }
 
-    /// Logs a message that C does not have. Its location begins with `rhist:`, so that it cannot be mistaken for C's.
+    /// Logs a message that C lacks. Its location begins with `rhist:`, so that it cannot be
+    /// mistaken for C's.
     #[cold]
     #[inline(never)]
     pub(super) fn log_own(

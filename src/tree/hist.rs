@@ -64,7 +64,7 @@ impl FileOps<Tree> for HistOps {
 
     fn read(&self, tree: &Tree, file: &Opened<'_>, open: &OpenState) -> Result<Shown> {
         let name = file.event()?;
-        // Fails if the event is gone, even if it has no triggers.
+        // Fails if the event is gone, even if it never had triggers.
         tree.engine.find_id(name)?;
         let triggers = tree.engine.triggers(name)?;
         let names = KernelNames::default();
@@ -109,8 +109,8 @@ struct Counted {
 }
 
 impl HistPollState {
-    /// Adds the caller to `table`, so that hits wake it. Returns the hits of the event so far. Counting visits all
-    /// entries, so it is done only if there may have been hits since the last call.
+    /// Adds the caller to `table`, so that hits wake it. Returns the hits of the event so far.
+    /// Counting visits all entries, so a count is reused unless hits may have come since.
     fn poll(&self, engine: &Engine, name: EventName<'_>, table: &PollTable<'_>) -> Result<u64> {
         let look = self.poller.look_again(table);
         let changes = engine.changes();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `hist_debug` of an event: how its histograms are built.
+//! `hist_debug` of an event: the internals of its histograms.
 
 use super::{
     contents::Shown,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `hist_jsonl` of an event: its histograms for programs, as lines of JSON. Unlike `hist` it cannot be polled.
+//! `hist_jsonl` of an event: its histograms for programs, as lines of JSON. Unlike `hist` it cannot
+//! be polled.
 
 use super::{
     contents::Shown,
@@ -41,7 +42,7 @@ impl FileOps<Tree> for HistJsonlOps {
 
     fn read(&self, tree: &Tree, file: &Opened<'_>, _open: &OpenState) -> Result<Shown> {
         let name = file.event()?;
-        // Fails if the event is gone, even if it has no triggers.
+        // Fails if the event is gone, even if it never had triggers.
         tree.engine.find_id(name)?;
         let triggers = tree.engine.triggers(name)?;
         let names = KernelNames::default();

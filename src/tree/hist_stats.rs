@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `hist_stats`: where the hits of each event come from, and what was lost.
+//! `hist_stats`: the source of each event's hits, and the losses.
 
 use super::{
     contents::Shown,
@@ -35,7 +35,7 @@ struct HistStatsOps;
 
 impl FileOps<Tree> for HistStatsOps {
     fn read(&self, tree: &Tree, _file: &Opened<'_>, _open: &OpenState) -> Result<Shown> {
-        // Most of it is made with the registry locked.
+        // Most of it is formatted with the registry locked.
         let mut out = Text::uncharged();
         let commands = tree.engine.commands();
         let reads = tree.reads.load(Relaxed);
@@ -75,7 +75,7 @@ impl FileOps<Tree> for HistStatsOps {
     }
 }
 
-/// How stacks are walked.
+/// Appends how stacks are walked.
 fn walks(out: &mut Text) -> Result {
     let walks = stack::walks();
     match walks.mode {
@@ -99,7 +99,7 @@ fn walks(out: &mut Text) -> Result {
     }
 }
 
-/// The function of a frame.
+/// Appends the function of a frame.
 fn frame(out: &mut Text, address: usize) -> Result {
     match address {
         0 => out.bytes(b"none"),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The files of rhist, a module for each, and the table of them.
+//! The files of rhist, each in a module, and the table of them.
 //!
-//! A new file needs a module with its [`OverlayFile`] and [`FileOps`](crate::mirror::FileOps), and a line in
-//! [`Overlay::files`] below.
+//! A new file needs a module with its [`OverlayFile`] and [`FileOps`](crate::mirror::FileOps), and
+//! a line in [`Overlay::files`] below.
 
 mod contents;
 mod error_log;
@@ -51,7 +51,7 @@ type OpenState = Option<HistPollState>;
 pub(crate) struct Tree {
     engine: Engine,
     error_logs: ErrorLogs,
-    /// How often a `hist` or `hist_jsonl` file was rendered.
+    /// Number of times that a `hist` or `hist_jsonl` file was read.
     reads: Atomic<u64>,
     boot_id: Option<BootId>,
     user_events: Arc<UserEvents>,

@@ -30,10 +30,10 @@ use kernel::{
 /// Names of symbols and system calls of the running kernel.
 #[derive(Default)]
 pub(crate) struct KernelNames {
-    /// System calls that were looked up already, a bit for each. A lookup takes event_mutex and visits all events, and a
-    /// file may show a hundred thousand system calls.
+    /// System calls that were looked up already, a bit for each. A lookup takes event_mutex and
+    /// visits all events, and a file may show a hundred thousand system calls.
     looked_up: [Cell<u64>; 8],
-    /// Which of these system calls the kernel has.
+    /// The system calls among these that the kernel has.
     found: [Cell<u64>; 8],
 }
 

@@ -20,8 +20,9 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// The file is in all directories with events, also where the kernel has none of this name, as in 6.12: instances of an
-/// earlier boot have neither. Whichever file of the kernel is opened with it keeps the instance.
+/// The file is in all directories with events, even if the kernel lacks it, as in 6.12: instances
+/// of an earlier boot have neither. The kernel's file that is opened with it keeps the instance,
+/// whichever it is.
 pub(super) const FILE: OverlayFile<Tree> = OverlayFile {
     replaces_only: true,
     stand_in: Some(c"set_event"),
@@ -34,7 +35,7 @@ impl FileOps<Tree> for ShowEventTriggersOps {
     fn read(&self, tree: &Tree, file: &Opened<'_>, _open: &OpenState) -> Result<Shown> {
         let mut out = Text::new();
         let dir = file.dir;
-        // To open the kernel's `trigger` files takes an open file of tracefs, whichever.
+        // Opening the kernel's `trigger` files takes an open file of tracefs, whichever.
         let open_file = file.kernel.ok_or(EINVAL)?;
         let names = tree.engine.triggered(dir)?;
         for [system, event] in &names {

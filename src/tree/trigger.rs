@@ -77,8 +77,8 @@ impl FileOps<Tree> for TriggerOps {
     }
 }
 
-/// Appends the triggers of an event, rhist's and the kernel's in `listing`, one per line with `column` before each.
-/// Fails as [`Engine::triggers`].
+/// Appends the triggers of an event, rhist's and the kernel's in `listing`, one per line with
+/// `column` before each. Fails as [`Engine::triggers`].
 pub(super) fn list(
     out: &mut Text,
     engine: &Engine,
@@ -99,7 +99,8 @@ pub(super) fn list(
 ///
 /// # Errors
 ///
-/// `EINVAL` for a text of a page or more, `EFAULT`, and the errors of [`Engine::execute`]. All are logged.
+/// `EINVAL` for a text of a page or more, `EFAULT`, and the errors of [`Engine::execute`]. All are
+/// logged.
 fn write(
     tree: &Tree,
     name: EventName<'_>,
@@ -121,7 +122,7 @@ fn write(
     };
     let note = done.map_err(|failure| logs.log(name, &command, failure))?;
     if let Some(hint) = note {
-        // The command has succeeded, whether or not there is memory for the entry.
+        // The command has succeeded, even if allocating the entry fails.
         let _ = logs.log_own(name, &command, hint.text.as_str().as_bytes(), hint.caret);
     }
     Ok(())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `user_events_status`: lists the user events. Programs that use the original interface map its page of enable bits.
+//! `user_events_status`: lists the user events. Programs that use the original interface map its
+//! page of enable bits.
 
 use super::{
     contents::Shown,
@@ -20,7 +21,8 @@ use kernel::{
     prelude::*, //
 };
 
-/// Its mode is a setting. As in C, lockdown does not apply: names of user events are no secrets of the kernel.
+/// Its mode is a setting. As in C, lockdown does not apply: names of user events are not secrets of
+/// the kernel.
 pub(super) const FILE: OverlayFile<Tree> = OverlayFile {
     also_in_tracefs_root: true,
     ignores_lockdown: true,
