@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The clauses `word(…)`, which C has not: a token without `=` that is no word of C's is an error there.
+//! The clauses `word(…)`, which C lacks: a token without `=` that is not one of C's words is an
+//! error there.
 
 use core::fmt;
 
@@ -27,15 +28,16 @@ use kernel::{
     prelude::*, //
 };
 
-/// A part of all values, which are sorted, in thousandths of a percent: more than none, and less than all of them.
+/// A part of all sorted values, in thousandths of a percent: more than none, and less than all of
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Quantile(u32);
 
 impl Quantile {
-    /// The thousandths of all values.
+    /// All values, in thousandths of a percent.
     pub const ALL: u32 = 100_000;
 
-    /// What is shown of a distribution if the trigger does not say.
+    /// The quantiles of a distribution that are shown by default.
     pub const DEFAULT: [Self; 4] = [Self(50_000), Self(90_000), Self(99_000), Self(99_900)];
 
     /// Thousandths of a percent.
@@ -43,7 +45,8 @@ impl Quantile {
         self.0
     }
 
-    /// Reads a percentage with at most three decimals, as in `99.9`. `None`: it is none, 0, or not below 100.
+    /// Parses a percentage with at most three decimals, as in `99.9`. `None`: it is invalid, 0, or
+    /// not below 100.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let mut pieces = text.splitn(2, |&byte| byte == b'.');
         let (whole, decimals) = (pieces.next()?, pieces.next());
@@ -79,31 +82,33 @@ impl fmt::Display for Quantile {
     }
 }
 
-/// A clause as written: the whole token, and what it says.
+/// A clause as written: the whole token, and its value.
 #[derive(Clone, Copy)]
 pub struct Clause<T> {
     /// The token, where the caret goes.
     pub text: Span,
-    /// What is in its parentheses.
+    /// The value in its parentheses.
     pub value: T,
 }
 
 /// The clauses of a trigger. If one is given several times, the last one counts.
 pub struct Clauses {
-    /// The fields in `on(…)`, by which references are looked up. None: the keys.
+    /// The fields in `on(…)`, by which references are looked up. Empty: the keys.
     pub on: ParsedList<Expr>,
-    /// `quantiles(…)`: which of a distribution are shown.
+    /// `quantiles(…)`: the quantiles of distributions to show.
     pub quantiles: Option<Clause<KVec<Quantile>>>,
-    /// `unit(…)`: what distributions of nanoseconds are in.
+    /// `unit(…)`: the unit for distributions of nanoseconds.
     pub unit: Option<Clause<Unit>>,
-    /// `buckets(N)`: for so many buckets of distributions is room in an entry, on average.
+    /// `buckets(N)`: the average number of buckets of distributions per entry for which memory is
+    /// allocated.
     pub buckets: Option<Clause<u32>>,
-    /// `limit(N)`: so many entries are shown.
+    /// `limit(N)`: the maximum number of entries to show.
     pub limit: Option<Clause<u64>>,
 }
 
 impl Clauses {
-    /// No clauses. On the heap, since the kernel's stack is small. Fails with `ENOMEM`.
+    /// Allocates an empty set of clauses. On the heap, since the kernel's stack is small. Fails
+    /// with `ENOMEM`.
     #[inline(never)]
     pub(super) fn none() -> Result<KBox<Self>, AllocError> {
         let none = Self {
@@ -116,7 +121,7 @@ impl Clauses {
         KBox::new(none, GFP_KERNEL)
     }
 
-    /// Stores `token` if it is a clause. False: it is none.
+    /// Stores `token` if it is a clause. Returns false if it is not.
     pub(super) fn store(&mut self, text: &SourceText, token: Span) -> Result<bool, Error> {
         let bytes = text.bytes(token);
         let Some(open) = bytes.iter().position(|&byte| byte == b'(') else {
@@ -134,7 +139,7 @@ impl Clauses {
                 let bad = || text.own(HintText::BadQuantiles, inside);
                 for piece in within.split(|&byte| byte == b',') {
                     let quantile = Quantile::parse(piece).ok_or_else(bad)?;
-                    // Twice the same one would be shown twice.
+                    // A duplicate would be shown twice.
                     if value.len() >= QUANTILES_MAX || value.contains(&quantile) {
                         return Err(bad());
                     }

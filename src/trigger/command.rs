@@ -23,7 +23,7 @@ pub struct Command<'a> {
     pub remove: bool,
     /// The name, without `!`. It may be empty.
     pub name: &'a [u8],
-    /// The text after the separator and white space, if there is any.
+    /// The text after the separator and white space, if any.
     pub params: Option<&'a [u8]>,
 }
 
@@ -57,13 +57,14 @@ impl<'a> Command<'a> {
         is_ours(self.name)
     }
 
-    /// The parameters of a `hist` command. Fails with `EINVAL` if there are none.
+    /// The parameters of a `hist` command. Fails with `EINVAL` if it has none.
     pub fn hist(&self) -> Result<&'a [u8], Error> {
         let missing = Error::own(HintText::NoKeys, self.name.len());
         self.params.ok_or(missing)
     }
 
-    /// Returns the error to log if the kernel refuses a command that was passed on, and does not log why.
+    /// Returns the error to log if the kernel refuses a command that was passed on, and does not
+    /// log why.
     pub fn refused(&self, errno: kernel::error::Error) -> Error {
         let params = self.params.unwrap_or(&[]);
         let in_params = self.name.len() + 1;

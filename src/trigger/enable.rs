@@ -13,7 +13,8 @@ use crate::text::is_space;
 use kernel::error::code::ENOMEM;
 
 /// A parsed command, with parameters `SYSTEM:EVENT[:N] [if FILTER]`. Count and filter are checked
-/// when they are asked for, as late as in C (`event_enable_trigger_parse()`). C logs none of the errors.
+/// when they are asked for, as late as in C (`event_enable_trigger_parse()`). C logs none of the
+/// errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnableCommand<'a> {
     /// The command is `enable_hist`.
@@ -26,9 +27,9 @@ pub struct EnableCommand<'a> {
     pub event: &'a [u8],
     count: Option<&'a [u8]>,
     filter: Option<&'a [u8]>,
-    /// Where the event is, from the start of the COMMAND.
+    /// Offset of the event from the start of the COMMAND.
     start: usize,
-    /// Where its end is, or the filter, if there is one.
+    /// Offset of the command's end, or of its filter, if it has one.
     end: usize,
 }
 
@@ -36,7 +37,7 @@ pub struct EnableCommand<'a> {
 pub const UNLIMITED: u64 = u64::MAX;
 
 impl<'a> EnableCommand<'a> {
-    /// Parses the parameters of `command`. Fails with `EINVAL` if they name no event.
+    /// Parses the parameters of `command`. Fails with `EINVAL` if they lack an event.
     pub fn parse(command: &Command<'a>) -> Result<Self, Error> {
         let no_event = |caret| Error::own(HintText::SwitchEvent, caret);
         let params = command.params.ok_or(no_event(command.name.len()))?;
@@ -62,7 +63,7 @@ impl<'a> EnableCommand<'a> {
         })
     }
 
-    /// The error if there is no such event.
+    /// The error for an event that was not found.
     pub fn no_event(&self, errno: kernel::error::Error) -> Error {
         let text = match errno {
             ENOMEM => HintText::NoMemory,
@@ -71,7 +72,8 @@ impl<'a> EnableCommand<'a> {
         Error::own(text, self.start).with(errno)
     }
 
-    /// How many hits it acts on. Fails with `EINVAL` or `ERANGE` if the count is not a number.
+    /// The number of hits that it acts on. Fails with `EINVAL` or `ERANGE` if the count is not a
+    /// number.
     pub fn count(&self) -> Result<u64, Error> {
         let caret = self.start + self.target.len() + 1;
         match self.count {
@@ -94,8 +96,8 @@ impl<'a> EnableCommand<'a> {
     }
 }
 
-/// Splits `text` at the first byte that `is_separator`; the second part is `None` if there is no
-/// such byte.
+/// Splits `text` at the first byte that `is_separator`; the second part is `None` if all bytes are
+/// others.
 fn split(text: &[u8], is_separator: impl Fn(u8) -> bool) -> (&[u8], Option<&[u8]>) {
     match text.iter().position(|&byte| is_separator(byte)) {
         Some(at) => (&text[..at], text.get(at + 1..)),

@@ -2,8 +2,8 @@
 
 //! Errors of triggers: text and caret for `error_log`, and errno for `write(2)`.
 //!
-//! C's text is kept apart from the text that rhist adds, a [`Hint`]. C logs nothing for some errors, and for others a
-//! text that does not help.
+//! C's text is kept apart from the text that rhist adds, a [`Hint`]. C logs nothing for some
+//! errors, and for others a text that does not help.
 
 use crate::errno::eloop;
 use kernel::{
@@ -11,7 +11,7 @@ use kernel::{
     error::code::*, //
 };
 
-/// Why a trigger is refused.
+/// The error for which a trigger is refused.
 ///
 /// Complete for the error log: `caret` already is a position in its COMMAND.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Error {
         }
     }
 
-    /// Makes an error that C logs, too, with the errno that belongs to its text.
+    /// Makes an error that C logs, too, with the errno for its text.
     pub fn new(text: ErrorText, caret: usize) -> Self {
         Self {
             text: Some(text),
@@ -47,7 +47,7 @@ impl Error {
         }
     }
 
-    /// Makes an error about which C is silent, with the errno that belongs to its text.
+    /// Makes an error that C does not log, with the errno for its text.
     pub fn own(text: HintText, caret: usize) -> Self {
         Self::silent(text.errno()).hinted(text, caret)
     }
@@ -186,7 +186,8 @@ impl ErrorText {
 /// Declares [`HintText`]: each name with its sentence.
 macro_rules! hint_texts {
     ($($name:ident = $text:literal,)*) => {
-        /// Texts of rhist itself. Those that are appended to a text of C, behind a colon, begin with a small letter.
+        /// Texts of rhist itself. Texts that are appended to a text of C, behind a colon, begin
+        /// with a small letter.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum HintText {
             $(#[doc = $text] $name,)*
@@ -251,7 +252,7 @@ hint_texts! {
     ParamEvent = "Field of another event has to be SYSTEM.EVENT.FIELD",
     HelperTooLong = "Trigger for a field of another event would be too long (255 bytes max)",
     SnapshotBusy = "Another trigger has a snapshot() action already",
-    // The command succeeded, but may not be what the user meant.
+    // The command succeeded, but may not have the intended meaning.
     ParenAdded = "No closing paren found, taken as if it were at the end",
     // The histogram as a whole.
     TooLarge = "Not enough memory for a histogram of this size",
@@ -290,7 +291,7 @@ impl HintText {
         }
     }
 
-    /// The errno that C returns, or rhist if C takes the command.
+    /// The errno that C returns; rhist's own for commands that C accepts.
     pub fn errno(self) -> kernel::error::Error {
         match self {
             Self::TooLarge | Self::NoFunction | Self::TooManyRefs | Self::NoMemory => ENOMEM,

@@ -15,7 +15,7 @@ use core::fmt::{
 };
 use kernel::prelude::*;
 
-/// Bytes of a text that are kept: it may have the line of a trigger in it.
+/// Maximum number of bytes of a text that are kept: it may contain the line of a trigger.
 const TEXT_MAX: usize = 511;
 
 const AFTER_LOCATION: &[u8] = b": error: ";
@@ -91,9 +91,9 @@ impl<'a> Iterator for KernelLogEntries<'a> {
     }
 }
 
-/// Whether the text of a kernel `error_log` has an entry for `command` or a part of it that is not older than `time`,
-/// in nanoseconds of the local clock. Compares the commands because other tasks may have caused errors at the same
-/// time.
+/// Whether the text of a kernel `error_log` has an entry for `command` or a part of it that is not
+/// older than `time`, in nanoseconds of the local clock. Compares the commands because other tasks
+/// may have caused errors at the same time.
 pub fn has_entry_since(kernel: &[u8], time: u64, command: &[u8]) -> bool {
     KernelLogEntries(kernel).any(|entry| {
         entry.time >= time / NSEC_PER_USEC
@@ -145,8 +145,8 @@ impl ErrorLog {
     /// Adds an entry; replaces the oldest one if the log is full.
     ///
     /// `time` is in nanoseconds of the local clock. `location` is `hist:<system>:<event>` for hist
-    /// triggers. `command` is copied as it is. `text` is one line: control characters become blanks. `caret` is the
-    /// index of the byte of the command that the caret goes under.
+    /// triggers. `command` is copied as it is. `text` is one line: control characters become
+    /// blanks. `caret` is the index of the byte of the command that the caret goes under.
     ///
     /// # Errors
     ///
@@ -184,7 +184,7 @@ impl ErrorLog {
         Ok(())
     }
 
-    /// Appends the latest eight entries to `out`, oldest first: those of this log merged with those
+    /// Appends the latest eight entries to `out`, oldest first: this log's own, merged with those
     /// of `kernel`, the text of the kernel's `error_log`.
     ///
     /// # Errors

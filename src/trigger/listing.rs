@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Parses what the kernel's `trigger` file shows.
+//! Parses the listing of the kernel's `trigger` file.
 
 use super::command;
 use core::iter::{
@@ -14,8 +14,8 @@ use kernel::prelude::*;
 ///
 /// The newest comes first.
 ///
-/// Names and filters may hold newlines, so a trigger may take several lines. Only the first one begins
-/// with the name of a command; that of a histogram ends with `[active]` or `[paused]`.
+/// Names and filters may hold newlines, so a trigger may take several lines. Only the first one
+/// begins with the name of a command; a histogram's ends with `[active]` or `[paused]`.
 pub struct KernelTriggers<'a>(&'a [u8]);
 
 impl<'a> KernelTriggers<'a> {
@@ -82,7 +82,8 @@ pub fn merge_by_age<'a>(
     })
 }
 
-/// Counts the oldest triggers that are equal in two listings, before and after a newer trigger was removed.
+/// Counts the oldest triggers that are equal in two listings, before and after a newer trigger was
+/// removed.
 pub fn count_same_oldest(before: &[&[u8]], after: &[&[u8]]) -> usize {
     zip(before.iter().rev(), after.iter().rev())
         .take_while(|(before, after)| before == after)

@@ -2,8 +2,8 @@
 
 //! The language of the `trigger` files: from text to a syntax tree with positions.
 //!
-//! The parser depends on the text alone. Whether a field exists or is a string, and whether a variable is known,
-//! depends on the event, and is checked in `src/hist/spec/`.
+//! The parser depends on the text alone. Whether a field exists or is a string, and whether a
+//! variable is known, depends on the event, and is checked in `src/hist/spec/`.
 //!
 //! Of several errors in a command only the first one is reported, so the order of the checks is
 //! visible to users. It is the order of C: tokens, syntax of the actions, assignments, values,

@@ -2,8 +2,8 @@
 
 //! The modifiers of fields.
 //!
-//! [`TABLE`] has all that there is to know of a modifier, but for how it is shown: see `KeyCell` and `ValueCell` in
-//! `src/hist/show/row.rs`.
+//! [`TABLE`] has all properties of a modifier, except how it is shown: see `KeyCell` and
+//! `ValueCell` in `src/hist/show/row.rs`.
 
 use core::mem;
 
@@ -29,23 +29,23 @@ use crate::{
 /// The modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModifierKind {
-    /// `.hex`
+    /// `.hex`: a number in hexadecimal.
     Hex,
-    /// `.sym`
+    /// `.sym`: an address as a symbol.
     Sym,
-    /// `.sym-offset`
+    /// `.sym-offset`: an address as a symbol and an offset.
     SymOffset,
-    /// `.execname`
+    /// `.execname`: a process id with its comm.
     Execname,
-    /// `.syscall`
+    /// `.syscall`: the number of a system call with its name.
     Syscall,
-    /// `.stacktrace`
+    /// `.stacktrace`: a field of return addresses as a stack.
     Stacktrace,
-    /// `.log2`
+    /// `.log2`: the logarithm to the base 2.
     Log2,
     /// `.buckets=N` or `.bucket=N`, N not being 0.
     Buckets(usize),
-    /// `.usecs`
+    /// `.usecs`: the time in microseconds.
     Usecs,
     /// `.percent`, also with a suffix, as in C.
     Percent,
@@ -53,30 +53,31 @@ pub enum ModifierKind {
     Graph,
     /// `.log2=N`: exponential buckets, 2^N of them between a number and its double.
     Exponential(u8),
-    /// `.min`
+    /// `.min`: the smallest value of an entry.
     Min,
-    /// `.max`
+    /// `.max`: the largest value of an entry.
     Max,
-    /// `.avg`
+    /// `.avg`: the average value of an entry.
     Avg,
     /// `.dist` or `.dist=N`: a distribution in such buckets.
     Dist(u8),
-    /// `.ip`
+    /// `.ip`: an internet address.
     Ip,
-    /// `.string`
+    /// `.string`: the string behind a pointer.
     String,
 }
 
 /// How a modifier is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Syntax {
-    /// The word.
+    /// The word alone.
     Word,
     /// The word, for a field of this name only.
     WordFor(&'static str),
-    /// The word. As all that C has not, it is a modifier only where it is allowed: elsewhere the error is C's.
+    /// The word. Like all modifiers that C lacks, it is recognized only where it is allowed:
+    /// elsewhere the error is C's.
     WordHere,
-    /// What begins with the word. Looked at only in a place where it is allowed.
+    /// Any text that begins with the word. Recognized only where it is allowed.
     Prefix,
     /// The word, with or without its last letter, then `=N`.
     WithNumber,
@@ -88,17 +89,18 @@ enum Syntax {
 
 /// A row of the table.
 struct Row {
-    /// The modifier; of one with a number any.
+    /// The modifier; with any number if it takes one.
     kind: ModifierKind,
     word: &'static str,
     syntax: Syntax,
-    /// Where it may stand.
+    /// The places where it is allowed.
     places: &'static [Place],
-    /// How a number is scaled before it is stored, by the number of the modifier, and whether it is signed.
+    /// Returns the scale of a number before it is stored, from the number of the modifier, and
+    /// whether the field is signed.
     scale: fn(usize, bool) -> Scale,
-    /// C's function if it is scaled, without `hist_field_`.
+    /// C's function for a field that it scales, without `hist_field_`.
     function: Option<&'static str>,
-    /// What a value with it makes of the hits of an entry, by whether it is signed.
+    /// Returns the columns of a value with it, which may be signed or not.
     columns: fn(bool) -> &'static [Column],
 }
 
@@ -118,7 +120,7 @@ const AS_VALUE: &[Place] = &[Place::Value];
 const AS_KEY_OR_SAVED: &[Place] = &[Place::Key, Place::Saved];
 const NOT_A_NUMBER: &[Place] = &[Place::Key, Place::Variable, Place::Saved];
 
-/// Not scaled.
+/// No scaling.
 const PLAIN: fn(usize, bool) -> Scale = |_, _| Scale::One;
 
 const LOG2: fn(usize, bool) -> Scale = |_, _| Scale::Log2;
@@ -126,7 +128,7 @@ const BUCKET: fn(usize, bool) -> Scale = |width, _| Scale::Bucket(width as u64);
 const EXPONENTIAL: fn(usize, bool) -> Scale =
     |scale, signed| Scale::Exponential(Exponential::new(scale as u8, Unit::One, signed));
 
-/// Added up.
+/// The sum.
 pub(super) const SUM: fn(bool) -> &'static [Column] = |_| &[Column::Sum];
 
 /// The smallest and the largest value, and the sum.
@@ -146,8 +148,8 @@ const fn spread(signed: bool) -> [Column; 3] {
     ]
 }
 
-/// The modifiers, in the order in which C compares them (`parse_field()`, `__create_val_field()`, trace_events_hist.c),
-/// and behind those what C has not.
+/// The modifiers, in the order in which C compares them (`parse_field()`, `__create_val_field()`,
+/// trace_events_hist.c), followed by those that C lacks.
 #[rustfmt::skip]
 static TABLE: [Row; 18] = {
     use ModifierKind::*;
@@ -195,7 +197,7 @@ impl ModifierKind {
     /// The scale of a distribution if it is not given.
     pub const SCALE_DEFAULT: u8 = 3;
 
-    /// The number behind it.
+    /// The number after the `=`.
     pub fn number(self) -> Option<usize> {
         match self {
             Self::Buckets(width) => Some(width),
@@ -210,7 +212,7 @@ impl ModifierKind {
         self.row().places.contains(&place)
     }
 
-    /// How a number is scaled before it is stored.
+    /// The scale of a number before it is stored.
     pub fn scale(self, signed: bool) -> Scale {
         (self.row().scale)(self.number().unwrap_or(0), signed)
     }
@@ -220,7 +222,7 @@ impl ModifierKind {
         self.row().function
     }
 
-    /// What a value with it makes of the hits of an entry.
+    /// The columns of a value with it.
     pub fn columns(self, signed: bool) -> &'static [Column] {
         (self.row().columns)(signed)
     }
@@ -230,7 +232,7 @@ impl ModifierKind {
         matches!(self, Self::Min | Self::Max | Self::Avg | Self::Dist(_))
     }
 
-    /// Whether it says what is in the field's bytes, which are no number then.
+    /// Whether it gives the bytes of the field a meaning other than a number.
     pub fn is_content(self) -> bool {
         matches!(self, Self::Ip | Self::String)
     }
@@ -240,12 +242,13 @@ impl ModifierKind {
         SUM(false)
     }
 
-    /// Parses the modifier of the field `name` in `place`. A place where it is not allowed is an error only here if its
-    /// [syntax](Syntax) says so, since C looks the field up before it checks others.
+    /// Parses the modifier of the field `name` in `place`. A place where it is not allowed is an
+    /// error here only if its [syntax](Syntax) requires that, since C looks the field up before it
+    /// checks others.
     ///
     /// # Errors
     ///
-    /// The text for the caret: all of it, or what is there for the number; and a hint.
+    /// The text for the caret: all of the modifier, or the invalid number; and a hint.
     pub(super) fn parse(
         text: &SourceText,
         name: Span,
@@ -262,7 +265,7 @@ impl ModifierKind {
         Err((modifier, elsewhere.and_then(|row| row.kind.hint())))
     }
 
-    /// A hint for where this modifier cannot be, if C's text alone does not explain it.
+    /// A hint for a modifier in the wrong place, if C's text alone does not explain the error.
     pub fn hint(self) -> Option<HintText> {
         match self {
             Self::Ip => Some(HintText::Address),
@@ -272,11 +275,11 @@ impl ModifierKind {
     }
 }
 
-/// The text that is no modifier, and a hint.
+/// The text that is not a modifier, and a hint.
 pub(super) type Culprit = (Span, Option<HintText>);
 
 impl Row {
-    /// The modifier, if it is that of this row.
+    /// Parses the modifier of this row; `None` for others.
     fn parse(
         &self,
         text: &SourceText,
@@ -285,7 +288,7 @@ impl Row {
         place: Place,
     ) -> Result<Option<ModifierKind>, Culprit> {
         let written = text.bytes(modifier);
-        // The parser reads `-`, which is no operator here, as `X`.
+        // The parser reads `-`, which is not an operator here, as `X`.
         let letters = self.word.bytes();
         let is_word = letters
             .map(|letter| if letter == b'-' { b'X' } else { letter })
@@ -318,7 +321,7 @@ impl Row {
         }
     }
 
-    /// The modifier with a scale, if it is that of this row.
+    /// Parses the modifier of this row with a scale; `None` for others.
     fn parse_with_scale(
         &self,
         text: &SourceText,
@@ -336,7 +339,7 @@ impl Row {
         }
     }
 
-    /// The modifier with a number, if it is that of this row.
+    /// Parses the modifier of this row with a number; `None` for others.
     fn parse_with_number(
         &self,
         text: &SourceText,

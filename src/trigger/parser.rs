@@ -94,7 +94,7 @@ fn split_filter(text: &SourceText) -> Result<(Span, Option<FilterClause>), Error
             return Err(text.own(HintText::NoKeys, params));
         };
         if is_blank(bytes.get(before)) {
-            // C requires a filter here even if it is not the word `if`, but one that begins with
+            // C requires a filter here even if the text is not the word `if`, but only begins with
             // it.
             if at + IF.len() + 1 >= bytes.len() {
                 return Err(text.own(HintText::NoFilter, params.skip(at)));
@@ -147,7 +147,7 @@ impl Tokens {
                 None => tokens.word(text, token)?,
             }
         }
-        // No `keys=` was given: an empty one has failed above.
+        // `keys=` is missing: an empty one has failed above.
         if tokens.keys.is_empty() {
             return Err(text.own(HintText::NoKeys, attributes.after()));
         }
@@ -211,7 +211,8 @@ impl Tokens {
     }
 }
 
-/// Returns the hint for an unknown token without `=`, and the byte of the token that the caret goes under.
+/// Returns the hint for an unknown token without `=`, and the byte of the token that the caret goes
+/// under.
 fn unknown_word(bytes: &[u8]) -> (HintText, usize) {
     let comma = bytes.iter().position(|&byte| byte == b',');
     let is_flag = |word: &[u8]| {
@@ -227,7 +228,7 @@ fn unknown_word(bytes: &[u8]) -> (HintText, usize) {
     };
     match comma {
         _ if bytes.is_empty() => (HintText::EmptyAttribute, 0),
-        // Only one that is too much gets here.
+        // Only a surplus action gets here.
         _ if HandlerName::of(bytes).is_some() => (HintText::TooManyActions, 0),
         Some(comma) if is_flag(&bytes[..comma]) => (HintText::AttributeComma, comma),
         _ if !bytes.contains(&b'(') => (HintText::UnknownAttribute, 0),
@@ -256,7 +257,7 @@ fn vals(
     let mut hitcount = false;
     let mut rest = given;
     for n in 0.. {
-        // C takes no more here, but for the word `hitcount`, which it ignores.
+        // C takes no more values here, other than the word `hitcount`, which it ignores.
         let beyond = n >= C_VALS_MAX || vals.items.len() + 1 >= C_VALS_MAX;
         if vals.items.len() + 1 >= VALS_MAX {
             break;
@@ -333,7 +334,8 @@ fn keys(text: &SourceText, given: Span) -> Result<ParsedList<Expr>, AllocError> 
     Ok(keys)
 }
 
-// These are not inlined, so that the parser has not all of their expressions on the stack at once.
+// These are out of line, so that the parser does not have all of their expressions on the stack at
+// once.
 
 /// Parses the fields in `on()`.
 #[inline(never)]
@@ -399,7 +401,7 @@ fn sort_number(text: &SourceText, piece: Span) -> (Span, Order) {
     (piece.first(len), order)
 }
 
-/// Parses a value: an expression, or one in parentheses, which C has not.
+/// Parses a value: an expression, or one in parentheses, which C lacks.
 fn value(text: &SourceText, piece: Span) -> Result<Expr, AllocError> {
     let bytes = text.bytes(piece);
     let close = bytes.iter().rposition(|&byte| byte == b')');
@@ -456,8 +458,8 @@ impl Root {
     }
 }
 
-/// Parses an expression. `operators` counts those seen so far and limits the recursion: it ends
-/// when there are more than [`OPERATORS_MAX`].
+/// Parses an expression. `operators` counts the operators so far and limits the recursion: it ends
+/// after more than [`OPERATORS_MAX`].
 fn subexpr(
     text: &SourceText,
     piece: Span,
@@ -514,8 +516,7 @@ fn subexpr(
     }
 }
 
-/// Parses an operand, in which no operators are looked for: a number, a field or a variable
-/// reference.
+/// Parses an operand: a number, a field or a variable reference. Does not look for operators in it.
 fn atom(text: &SourceText, piece: Span, place: Place) -> Result<Expr, AllocError> {
     let bytes = text.bytes(piece);
     if bytes.first().is_some_and(u8::is_ascii_digit) {
@@ -544,7 +545,7 @@ fn atom(text: &SourceText, piece: Span, place: Place) -> Result<Expr, AllocError
     })
 }
 
-/// Splits `system.event.` off a name. `None` if there is only one dot.
+/// Splits `system.event.` off a name. `None` if it has a single dot.
 fn qualified(text: &SourceText, name: Span) -> Option<(Option<Qualifier>, Span)> {
     let mut rest = Some(name);
     let system = text.next(&mut rest, b'.')?;
@@ -673,7 +674,8 @@ fn action(text: &SourceText, token: Span) -> Result<Result<Action, Error>, Alloc
     }))
 }
 
-/// Parses what follows the parenthesis of a handler. Leaves what follows the parameters, if they have an end.
+/// Parses the call after the parenthesis of a handler. Leaves the text after the parameters in
+/// `rest`, if they are closed.
 fn act(
     text: &SourceText,
     rest: &mut Option<Span>,

@@ -47,7 +47,7 @@ impl Span {
         }
     }
 
-    /// True if there are no bytes in it.
+    /// Whether it has no bytes.
     pub fn is_empty(self) -> bool {
         self.start >= self.end
     }
@@ -89,14 +89,14 @@ pub fn contains(bytes: &[u8], needle: &[u8]) -> bool {
 pub(super) struct SourceText {
     /// `hist:` and the parameters, as written. Carets count from its start.
     command: KVec<u8>,
-    /// The command with each `.sym-offset` replaced by `.symXoffset`, so that every `-` is an operator, as in C. This
-    /// is what the parser reads.
+    /// The command as the parser reads it: with each `.sym-offset` replaced by `.symXoffset`, so
+    /// that every `-` is an operator, as in C.
     syntax: KVec<u8>,
-    /// The text under which the carets are, if it is not the command.
+    /// The text that carets refer to, if it is not the command.
     other: Option<KVec<u8>>,
 }
 
-/// Begins the COMMAND of the error log, whatever separated name and parameters.
+/// The beginning of the COMMAND of the error log, whatever separated name and parameters.
 pub(super) const PREFIX: &[u8] = b"hist:";
 
 const SYM_OFFSET: &[u8] = b".sym-offset";

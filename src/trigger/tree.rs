@@ -31,7 +31,7 @@ pub struct Trigger {
     pub vars: ParsedList<Assignment>,
     /// Keys. At least one.
     pub keys: ParsedList<Expr>,
-    /// Sort keys. None: by hitcount, ascending.
+    /// Sort keys. Empty: by hitcount, ascending.
     pub sort: ParsedList<SortField>,
     /// Size of the map, if it is given.
     pub size: Option<MapSize>,
@@ -47,14 +47,14 @@ pub struct Trigger {
     pub cont: Option<Span>,
     /// The word `clear`.
     pub clear: Option<Span>,
-    /// What C has not.
+    /// The clauses that C lacks.
     pub clauses: KBox<Clauses>,
-    /// The filter.
+    /// The filter, from `if` on.
     pub filter: Option<FilterClause>,
 }
 
 impl Trigger {
-    /// The clock of a trigger that names none.
+    /// The clock of a trigger without `clock=`.
     pub const CLOCK_DEFAULT: &'static [u8] = b"global";
 
     /// Parses the parameters of a `hist` command ([`Command::hist`](super::Command::hist)).
@@ -66,8 +66,8 @@ impl Trigger {
         super::parser::parse(SourceText::new(params)?)
     }
 
-    /// As [`Trigger::parse`], for a trigger that was not written, but made on behalf of one whose COMMAND is `command`:
-    /// carets are for that.
+    /// [`Trigger::parse`] for a trigger that was not written, but composed on behalf of one whose
+    /// COMMAND is `command`: carets refer to that.
     ///
     /// # Errors
     ///
@@ -103,12 +103,12 @@ impl Trigger {
         Error::new(text, self.text.caret(culprit))
     }
 
-    /// An error about which C is silent, with the caret where a part of the text begins.
+    /// An error that C does not log, with the caret where a part of the text begins.
     pub fn own_error(&self, text: HintText, culprit: Span) -> Error {
         self.text.own(text, culprit)
     }
 
-    /// The error for a name that is no field.
+    /// The error for a name that is not a field.
     pub fn no_field(&self, name: Span) -> Error {
         let error = self.error(ErrorText::FieldNotFound, name);
         let bytes = self.bytes(name);
@@ -128,7 +128,7 @@ impl Trigger {
         }
     }
 
-    /// Returns a hint for a trigger that is accepted, but may not be what the user meant.
+    /// Returns a hint for a trigger that is accepted, but may not have the intended meaning.
     pub fn note(&self) -> Option<Hint> {
         let mut actions = self.actions.items().iter();
         let unclosed = actions.find(|action| action.unclosed)?;
@@ -146,7 +146,8 @@ impl Trigger {
         super::parser::field(&self.text, piece, None, piece, place)
     }
 
-    /// The event of the reference `system.event.$name` that defines one of the first `n` variables, if `text` is that.
+    /// The event of the reference `system.event.$name` that defines one of the first `n` variables,
+    /// if that reference is `text`.
     pub fn reference_at(&self, text: Span, n: usize) -> Option<Qualifier> {
         let mut vars = self.vars.items().iter().take(n);
         vars.find_map(|var| match &var.expr {
@@ -159,7 +160,7 @@ impl Trigger {
     /// definition that is neither an expression nor a reference. To be parsed with
     /// [`Trigger::field`].
     ///
-    /// C looks at what is left of the definitions after parsing: in `x=a+b,y=$x`, it finds `a`, because
+    /// C uses the remains of the definitions after parsing: in `x=a+b,y=$x`, it finds `a`, because
     /// `a+b` was cut at the operator. Here the definitions are intact.
     pub fn substitute(&self, name: &[u8]) -> Option<Span> {
         self.vars
@@ -211,7 +212,7 @@ impl<T> ParsedList<T> {
         &self.items
     }
 
-    /// The error.
+    /// The error at the end of the list, if any.
     pub fn error(&self) -> Option<Error> {
         self.error
     }
@@ -244,9 +245,9 @@ pub enum Expr {
     },
     /// `left operator right`.
     Binary {
-        /// Both operands and what is between them.
+        /// Both operands and the operator.
         text: Span,
-        /// The operator.
+        /// The operator between them.
         operator: Operator,
         /// Checked first.
         left: KBox<Expr>,
@@ -321,7 +322,7 @@ pub struct FieldRef {
     pub qualifier: Option<Qualifier>,
     /// `name[.modifier]`, where the caret goes if `.stacktrace` is not allowed for the field.
     pub atom: Span,
-    /// The name, possibly empty, where the caret goes if there is no such field.
+    /// The name, possibly empty, where the caret goes if the event lacks the field.
     pub name: Span,
     /// The modifier after the first dot.
     pub modifier: Option<Modifier>,
@@ -332,18 +333,18 @@ pub struct FieldRef {
 pub struct Modifier {
     /// As written, without the dot.
     pub text: Span,
-    /// Which one it is.
+    /// The kind of modifier.
     pub kind: ModifierKind,
 }
 
-/// Where in a trigger an expression is.
+/// The place of an expression in a trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A key.
+    /// A field in `keys=` or `on(…)`.
     Key,
-    /// A value.
+    /// A field in `vals=`.
     Value,
-    /// The right side of an assignment, or a parameter of an action but `save()`.
+    /// The right side of an assignment, or a parameter of an action other than `save()`.
     Variable,
     /// A parameter of `save()`.
     Saved,
@@ -358,17 +359,17 @@ pub struct VarRefText {
     pub text: Span,
     /// The event whose variable it is.
     pub qualifier: Option<Qualifier>,
-    /// `$name`. If there is no such variable, C reports that and then parses this as a field: see
+    /// `$name`. If the variable does not exist, C reports that and then parses this as a field: see
     /// [`Trigger::field`].
     pub atom: Span,
-    /// The name of the variable, never empty, where the caret goes if there is no such variable.
+    /// The name of the variable, never empty, where the caret goes if the variable does not exist.
     pub name: Span,
 }
 
 /// The event in a qualified name.
 #[derive(Clone, Copy, Debug)]
 pub struct Qualifier {
-    /// Its system.
+    /// The system of the event.
     pub system: Span,
     /// Its name.
     pub event: Span,
@@ -415,13 +416,13 @@ pub struct Assignment {
 pub struct SortField {
     /// All of it as written.
     pub text: Span,
-    /// `hitcount`, or the display name of a value or a key. Never empty. The caret goes here if there
-    /// is no such field.
+    /// `hitcount`, or the display name of a value or a key. Never empty. The caret goes here if no
+    /// value or key has this name.
     pub name: Span,
     /// The order. Checked after the name was found.
     pub order: Result<Order, Error>,
-    /// If there is more behind the name than an order: all but the order, which may be a number of a value, as in
-    /// `bytes_req.max`, and the order. C knows none of these.
+    /// Set if the text after the name is more than an order: the text without the order, which may
+    /// name a statistic of a value, as in `bytes_req.max`, and the order. C knows none of these.
     pub number: Option<(Span, Order)>,
 }
 
@@ -430,7 +431,7 @@ pub struct SortField {
 pub enum Order {
     /// The default.
     Ascending,
-    /// The biggest.
+    /// The biggest first.
     Descending,
 }
 
@@ -439,8 +440,9 @@ pub enum Order {
 pub struct MapSize {
     /// The number as written.
     pub text: Span,
-    /// The map has 2^bits entries, the size rounded up:
-    /// [`MAP_BITS_MIN`](crate::limits::MAP_BITS_MIN)..=[`MAP_BITS_MAX`](crate::limits::MAP_BITS_MAX).
+    /// The map has 2^bits entries, the size rounded up. At least
+    /// [`MAP_BITS_MIN`](crate::limits::MAP_BITS_MIN), at most
+    /// [`MAP_BITS_MAX`](crate::limits::MAP_BITS_MAX).
     pub bits: u32,
 }
 
@@ -459,7 +461,7 @@ pub struct Action {
     pub text: Span,
     /// When the action is done.
     pub handler: ActionHandler,
-    /// The parenthesis of its parameters is not closed.
+    /// Whether the parenthesis of its parameters is not closed.
     pub unclosed: bool,
     /// The call behind the handler. Checked after the event of the handler was looked up.
     pub act: Result<Act, Error>,
@@ -472,7 +474,7 @@ pub enum ActionHandler {
     OnMatch {
         /// System of the event.
         system: Span,
-        /// Name of the event, where the caret goes if there is no such event.
+        /// Name of the event, where the caret goes if it does not exist.
         event: Span,
     },
     /// `onmax(variable)`
@@ -506,7 +508,7 @@ pub enum Act {
         /// Fields to save. At least one.
         params: KVec<Param>,
     },
-    /// `snapshot()`
+    /// `snapshot()`, without parameters.
     Snapshot {
         /// The name, which starts with `snapshot`.
         name: Span,
@@ -517,7 +519,7 @@ pub enum Act {
         name: Span,
         /// The synthetic event, where the caret goes if it does not exist or has other fields.
         event: Span,
-        /// The parameters. With `trace` there may be none.
+        /// The parameters. With `trace` the list may be empty.
         params: KVec<Param>,
     },
 }
