@@ -16,7 +16,7 @@ pub fn eaddrinuse() -> Error {
     Error::from_errno(-98)
 }
 
-/// `EDQUOT`: a user has as much as one may have.
+/// `EDQUOT`: a user has reached a limit.
 pub fn edquot() -> Error {
     Error::from_errno(-122)
 }

@@ -53,8 +53,8 @@ module! {
     license: "GPL",
 }
 
-/// Dropping it takes the device and the files away, then the hooks, then what user events left,
-/// then the instance, and then the rules that hits walk stacks by.
+/// Dropping it removes the device and the files, then the hooks, then the remains of user events,
+/// then the instance, and finally the rules by which hits walk stacks.
 struct Rhist {
     _device: Device,
     _mirror: Mirror<Tree>,

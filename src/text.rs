@@ -9,8 +9,8 @@ use kernel::{
     prelude::*, //
 };
 
-/// The text of a file, or a piece of it, filled completely before it is read. Names and strings of events need
-/// not be UTF-8 and are copied as they are.
+/// The text of a file, or a piece of it, filled completely before it is read. Names and strings of
+/// events need not be UTF-8 and are copied as they are.
 #[derive(Debug)]
 pub struct Text {
     bytes: KVVec<u8>,
@@ -18,8 +18,8 @@ pub struct Text {
 }
 
 impl Text {
-    /// An empty text, charged to the program's memory control group like all memory that a program
-    /// asks for. Allocates nothing.
+    /// An empty text, charged to the program's memory control group like other memory that it
+    /// causes to be allocated. Allocates nothing.
     pub fn new() -> Self {
         Self {
             bytes: KVVec::new(),
@@ -27,9 +27,9 @@ impl Text {
         }
     }
 
-    /// An empty text that is charged to nobody, to be filled with a lock held: a program at the
-    /// limit of its control group may have to wait for what it is charged for as long as the OOM
-    /// killer has processes to end. Allocates nothing.
+    /// An empty, uncharged text, to be filled with a lock held: a program at the limit of its
+    /// control group may have to wait for charged memory as long as the OOM killer has processes to
+    /// kill. Allocates nothing.
     pub fn uncharged() -> Self {
         Self {
             bytes: KVVec::new(),
@@ -55,7 +55,7 @@ impl Text {
         Ok(self.bytes.extend_from_slice(bytes, flags)?)
     }
 
-    /// Appends what `show` appends, then blanks up to `width` bytes: `%-*s`. Fails with `ENOMEM`.
+    /// Appends the output of `show`, then blanks up to `width` bytes: `%-*s`. Fails with `ENOMEM`.
     pub fn padded(&mut self, width: usize, show: impl FnOnce(&mut Self) -> Result) -> Result {
         let start = self.bytes.len();
         show(self)?;
@@ -64,7 +64,8 @@ impl Text {
         Ok(self.bytes.extend_with(blanks, b' ', flags)?)
     }
 
-    /// Appends what `show` appends, after blanks that make it `width` bytes: `%*s`. Fails with `ENOMEM`.
+    /// Appends the output of `show`, padded with blanks on the left to `width` bytes: `%*s`. Fails
+    /// with `ENOMEM`.
     pub fn right(&mut self, width: usize, show: impl FnOnce(&mut Self) -> Result) -> Result {
         let start = self.bytes.len();
         self.padded(width, show)?;
@@ -74,7 +75,7 @@ impl Text {
         Ok(())
     }
 
-    /// Appends what `format_args!` made of numbers and other things whose formatting does not
+    /// Appends the output of `format_args!` for numbers and other values whose formatting does not
     /// fail. Fails with `ENOMEM`.
     pub fn format(&mut self, args: fmt::Arguments<'_>) -> Result {
         fmt::write(self, args).map_err(|fmt::Error| ENOMEM)
@@ -121,8 +122,8 @@ pub fn until_nul(bytes: &[u8]) -> &[u8] {
     &bytes[..end.unwrap_or(bytes.len())]
 }
 
-/// Copies `bytes`, for a histogram or what it counts: as the histogram itself, the copy is charged
-/// to nobody, since it is made with the lock of commands held; see [`Text::uncharged`]. Fails with
+/// Copies `bytes`, for a histogram or its state: like the histogram itself, the copy is not
+/// charged, since it is made with the lock of commands held; see [`Text::uncharged`]. Fails with
 /// `ENOMEM`.
 pub fn copy(bytes: &[u8]) -> Result<KVec<u8>> {
     copy_with(bytes, GFP_KERNEL)

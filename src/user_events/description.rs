@@ -2,14 +2,13 @@
 
 //! Parsing of event descriptions: `name type field;type field;…`.
 //!
-//! The rules are those of `kernel/trace/trace_events_user.c`; each difference is documented at the
-//! item.
+//! The rules follow `kernel/trace/trace_events_user.c`; each difference is documented at the item.
 
 use super::field::UserFields;
 use kernel::prelude::*;
 
-/// Names that the directory of an event cannot have: no file has the first three, and the others are the control
-/// files of the directory that it is in.
+/// Names that the directory of an event cannot have: the first three are not file names, the others
+/// are the control files of its parent directory.
 const RESERVED: [&[u8]; 5] = [b"", b".", b"..", b"enable", b"filter"];
 
 /// A description split into name and fields, which are not parsed yet.
@@ -27,10 +26,11 @@ impl<'a> Description<'a> {
     /// # Errors
     ///
     /// `EINVAL` if the name is followed by flags (`:`), none of which is defined yet; or if it is
-    /// unfit for a directory or a list: empty, `.`, `..`, `enable`, `filter`, or with a slash, white
-    /// space, a control character or `#` in it. The kernel's own user events accept such names, and
-    /// get directories that cannot be reached or that hide the control files of their system, and
-    /// lines of `dynamic_events` that are read back as something else: `#` begins a comment there.
+    /// unfit for a directory or a list: empty, `.`, `..`, `enable`, `filter`, or with a slash,
+    /// white space, a control character or `#` in it. The kernel's own user events accept such
+    /// names, and get directories that cannot be reached or that hide the control files of their
+    /// system, and lines of `dynamic_events` that are read back as something else: `#` begins a
+    /// comment there.
     pub fn parse(text: &'a [u8]) -> Result<Self> {
         let (name, fields) = split(text);
         Self::new(name, fields)

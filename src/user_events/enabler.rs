@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Bits in the memory of programs that are set while an event is enabled (`struct user_event_enabler`).
+//! Bits in the memory of programs that are set while an event is enabled (`struct
+//! user_event_enabler`).
 //!
 //! # Waiting for programs
 //!
-//! A program can hold its mmap_lock, and the lock of a page, as long as it likes, and bring a page as late as it
-//! likes: its memory may be a file of its own FUSE server, for example. [`Enablers::bits`] nests inside
-//! event_mutex, so nothing waits for a program with it held. A bit that cannot be written at once is *late*. Work
-//! of its mm writes it, without locks:
+//! A program can hold its mmap_lock, and the lock of a page, for any time, and delay a page for any
+//! time: its memory may be a file of its own FUSE server, for example. [`Enablers::bits`] nests
+//! inside event_mutex, so nothing waits for a program with it held. A bit that cannot be written at
+//! once is *late*. Work of its mm writes it, without locks:
 //!
-//! - [`UserEventMm::writing`] does not wait either. If a page is not ready, it tries no other bit
-//!   of it, and tries again after a while, which gets longer each time: after as long as the page
-//!   was not ready so far. So however many programs are not ready, there is always a worker for the
-//!   others, and a program that is never ready takes next to nothing.
-//! - [`UserEventMm::waiting`] waits for pages of files which may be served by a program, as these cannot be
-//!   asked not to wait. It has a queue of its own: if programs keep all workers of that waiting, they delay only
-//!   bits in the memory of such files. It waits for the file, not in a page fault: a program that has ended meanwhile
-//!   gives its memory back.
+//! - [`UserEventMm::writing`] does not wait either. If a page is not ready, it skips the other bits
+//!   in it, and tries again after a delay, which doubles each time: about as long as the page was
+//!   not ready so far. So however many programs are not ready, a worker is always free for the
+//!   others, and a program that is never ready costs next to nothing.
+//! - [`UserEventMm::waiting`] waits for pages of files that a program may serve, as these cannot be
+//!   read without waiting. It has a queue of its own: if programs keep all workers of that waiting,
+//!   they delay only bits in the memory of such files. It waits for the file, not in a page fault:
+//!   a program that has ended meanwhile gives its memory back.
 //!
-//! A page fault of a program that has reached its limit of memory waits for the OOM killer. Such programs take turns,
-//! and the others of them are tried again, so that they keep one worker.
+//! A page fault of a program that has reached its limit of memory waits for the OOM killer. Such
+//! programs take turns, and the others of them are tried again, so that they occupy one worker.
 //!
-//! Task work of the program would not do: the thread that gets it may sleep in a system call for days, while another
-//! thread polls the bit.
+//! Task work of the program is no alternative: the thread that gets it may sleep in a system call
+//! for days, while another thread polls the bit.
 
 use super::{
     quota::Charge,
@@ -72,8 +73,8 @@ use kernel::{
     },
 };
 
-/// Attempts to fault in the page of a bit and write it. Bounded, because a hostile process can remove the
-/// page again before each write.
+/// Attempts to fault in the page of a bit and write it. Bounded, because a hostile process can
+/// remove the page again before each write.
 const ATTEMPTS: usize = 10;
 
 /// Delay in milliseconds before late bits are tried again for the first time. Then it doubles.
@@ -85,7 +86,7 @@ const BATCH: usize = 64;
 /// Identifies a bit: the mm, the address of the value, and the bit number.
 type BitKey = (MmId, usize, u8);
 
-/// The keys of an mm: all are between these.
+/// The range of keys of an mm.
 fn keys_of(mm: MmId) -> [BitKey; 2] {
     [(mm, 0, 0), (mm, usize::MAX, u8::MAX)]
 }
@@ -95,8 +96,8 @@ fn after((mm, addr, bit): BitKey) -> BitKey {
     (mm, addr, bit + 1)
 }
 
-/// An mm with enable bits (`struct user_event_mm`), shared by all bits of the mm. If two threads register the first
-/// bits at the same time, there are two of them, which does no harm.
+/// An mm with enable bits (`struct user_event_mm`), shared by all bits of the mm. If two threads
+/// register the first bits at the same time, an mm has two of these, which does no harm.
 #[pin_data]
 pub(super) struct UserEventMm {
     memory: UserMm,
@@ -107,11 +108,11 @@ pub(super) struct UserEventMm {
     /// Writes late bits whose page faults may have to be waited for.
     #[pin]
     waiting: Work<UserEventMm, WAITING>,
-    /// The next delay of `writing` in milliseconds: [`RETRY`] only if it waits for no longer than
-    /// that. Changed, and the work queued with it, with [`Enablers::bits`] locked, so that no work
-    /// waits long that `delay` does not tell of.
+    /// The next delay of `writing` in milliseconds. It is [`RETRY`] only if the pending work waits
+    /// no longer than that. Changed, and the work queued with it, with [`Enablers::bits`] locked,
+    /// so that work with a long delay is always visible here.
     delay: Atomic<u32>,
-    /// The work may outlive the bits. Dropped last.
+    /// Needed since the work may outlive the bits. Dropped last.
     _module: ModulePin,
 }
 
@@ -127,8 +128,8 @@ impl_has_work! {
 }
 
 impl UserEventMm {
-    /// Creates the state for the mm of the running task, without bits. Called without locks; fails as
-    /// [`UserMm::current`].
+    /// Creates the state for the mm of the running task, without bits. Called without locks; fails
+    /// as [`UserMm::current`].
     fn current(events: &Arc<UserEvents>) -> Result<Arc<Self>> {
         let module = ModulePin::new()?;
         let memory = UserMm::current()?;
@@ -149,14 +150,14 @@ impl UserEventMm {
     fn write_soon(self: &Arc<Self>) {
         let writing = &self.events.writing;
         match self.delay.xchg(RETRY, Relaxed) {
-            // If it is pending, which then writes all late bits, it does not wait for long.
+            // Pending work writes all late bits, and is due soon.
             RETRY => drop(writing.get().enqueue::<Arc<Self>, WRITING>(self.clone())),
             _ => writing.enqueue_now::<Self, WRITING>(self.clone()),
         }
     }
 
-    /// Has work that waits long to try again run now, after all bits were written or removed.
-    /// Called with [`Enablers::bits`] locked.
+    /// Makes work with a long delay run now, after all bits were written or removed. Called with
+    /// [`Enablers::bits`] locked.
     fn end_soon(self: &Arc<Self>) {
         if self.delay.load(Relaxed) != RETRY {
             self.write_soon();
@@ -181,8 +182,8 @@ impl WorkItem<WRITING> for UserEventMm {
     fn run(this: Arc<Self>) {
         let enablers = &this.events.enablers;
         let [mut from, to] = keys_of(this.memory.id());
-        // The page of the last bit that could not be written, and why. Bits come in the order of
-        // their addresses.
+        // The page of the last bit that could not be written, and the error. Bits come in the order
+        // of their addresses.
         let mut failed = None;
         let (mut again, mut waits) = (false, false);
         while let Some(enabler) = enablers.next(&mut from, to, |enabler| &enabler.late) {
@@ -202,18 +203,18 @@ impl WorkItem<WRITING> for UserEventMm {
                     let queue = this.events.waiting.get();
                     let _ = queue.enqueue::<Arc<Self>, WAITING>(this.clone());
                 }
-                // On other errors the process has exited, unmapped the page or made it read-only. The next
-                // change of the event tries again.
+                // On other errors the process has exited, unmapped the page or made it read-only.
+                // The next change of the event tries again.
                 _ => (),
             }
             failed = written.err().map(|error| (page, error));
         }
         match (again, waits) {
             (true, _) => this.write_later(),
-            // The other work queues this one again if it cannot write them, after a longer delay.
+            // The other work queues this one again, after a longer delay, if it cannot write them.
             (false, true) => (),
             (false, false) => {
-                // The other work may have done so just now.
+                // The other work may have queued it just now.
                 let _bits = enablers.bits.lock();
                 this.end_soon();
             }
@@ -253,14 +254,15 @@ impl Enabler {
         (self.mm.memory.id(), self.place.addr(), self.place.bit())
     }
 
-    /// Writes the current state of the event to the bit. Called with [`Enablers::bits`] locked. Fails as
-    /// [`UserMm::try_write_bit`].
+    /// Writes the current state of the event to the bit. Called with [`Enablers::bits`] locked.
+    /// Fails as [`UserMm::try_write_bit`].
     fn try_write(&self) -> Result {
         let enabled = self.event.state().is_enabled();
         self.mm.memory.try_write_bit(self.place, enabled)
     }
 
-    /// Writes the current state of the event to the bit, or makes it late. Called with [`Enablers::bits`] locked.
+    /// Writes the current state of the event to the bit, or makes it late. Called with
+    /// [`Enablers::bits`] locked.
     fn write_or_delay(&self) {
         if let Err(EFAULT | EAGAIN) = self.try_write() {
             self.late.store(true, Relaxed);
@@ -326,7 +328,8 @@ impl Bits {
         self.by_event.insert(new.by_event);
     }
 
-    /// Removes an enabler. The returned node holds the last reference, unless work that is running has one.
+    /// Removes an enabler. The returned node holds the last reference, unless work that is running
+    /// has one.
     fn remove(&mut self, key: &BitKey) -> Option<RBTreeNode<BitKey, Arc<Enabler>>> {
         let event = event_key(self.by_mm.get(key)?.event.event());
         self.by_event.remove(&(event, *key));
@@ -334,8 +337,8 @@ impl Bits {
     }
 }
 
-/// Calls `visit` for the enablers with the keys `from` to `to`, until it returns false, but for no more than
-/// [`BATCH`]. Returns the key of the last one, `None` if there was none.
+/// Calls `visit` for at most [`BATCH`] enablers with keys from `from` to `to`, until it returns
+/// false. Returns the key of the last one, `None` if the range is empty.
 fn visit<K: Copy + Ord>(
     tree: &mut RBTree<K, Arc<Enabler>>,
     from: K,
@@ -364,8 +367,8 @@ fn visit<K: Copy + Ord>(
 /// The enable bits of all processes.
 #[pin_data]
 pub(super) struct Enablers {
-    /// Innermost lock of user events. Nests inside event_mutex, which is held when an event is enabled or
-    /// disabled.
+    /// Innermost lock of user events. Nests inside event_mutex, which is held when an event is
+    /// enabled or disabled.
     #[pin]
     bits: Mutex<Bits>,
 }
@@ -385,14 +388,16 @@ impl Enablers {
         bits.by_mm.get(&(MmId::current(), addr, bit)).is_some()
     }
 
-    /// Registers a bit of the running process and writes it. Called without locks: waits for the process.
+    /// Registers a bit of the running process and writes it. Called without locks: waits for the
+    /// process.
     ///
     /// # Errors
     ///
-    /// `EADDRINUSE` if the process has registered the bit already; `ENOMEM`, which as in C is also returned
-    /// if the page cannot be written to; `EINTR` or `ERESTARTSYS` if the task is being killed.
+    /// `EADDRINUSE` if the process has registered the bit already; `ENOMEM`, which as in C is also
+    /// returned if the page cannot be written to; `EINTR` or `ERESTARTSYS` if the task is being
+    /// killed.
     pub(super) fn add(&self, place: UserBit, event: EventUse, charge: Charge) -> Result {
-        // Children get the bits that there were at the fork.
+        // Wait until forks have copied the bits: children get those that exist at the fork.
         wait_for_forks()?;
         let known = self
             .bits
@@ -405,7 +410,7 @@ impl Enablers {
         };
         let new = NewEnabler::new(mm, place, event, charge)?;
         let pinned = place.pin().map_err(|_| ENOMEM)?;
-        // Unlocked before the others are dropped.
+        // Unlocked before the values declared earlier are dropped.
         let mut bits = self.bits.lock();
         if bits.by_mm.get(&new.enabler.key()).is_some() {
             return Err(eaddrinuse());
@@ -415,14 +420,15 @@ impl Enablers {
         Ok(())
     }
 
-    /// Unregisters a bit of the running process and clears it. Called without locks: waits for the process.
+    /// Unregisters a bit of the running process and clears it. Called without locks: waits for the
+    /// process.
     ///
     /// # Errors
     ///
-    /// `ENOENT` if the bit is not registered; the errors of [`UserBit::pin`] if it cannot be cleared: it is
-    /// unregistered then too; `ERESTARTSYS` if the task is being killed.
+    /// `ENOENT` if the bit is not registered; the errors of [`UserBit::pin`] if it cannot be
+    /// cleared: it is unregistered then too; `ERESTARTSYS` if the task is being killed.
     pub(super) fn remove(&self, addr: usize, bit: u8) -> Result {
-        // Children get the bits that there were at the fork.
+        // Wait until forks have copied the bits: children get those that exist at the fork.
         wait_for_forks()?;
         let key = (MmId::current(), addr, bit);
         let place = self.bits.lock().by_mm.get(&key).ok_or(ENOENT)?.place;
@@ -434,7 +440,7 @@ impl Enablers {
             if let Ok(pinned) = &pinned {
                 pinned.write(false);
             }
-            // Nothing is late any more, but the work would pin the module as long as it waits.
+            // No bit is late any more, but the work would pin the module while it waits.
             if bits.first(key.0).is_none() {
                 mm.end_soon();
             }
@@ -443,14 +449,15 @@ impl Enablers {
         pinned.map(drop)
     }
 
-    /// Updates the bits of an event that was enabled or disabled. Called with event_mutex held. Does not wait for
-    /// any process.
+    /// Updates the bits of an event that was enabled or disabled. Called with event_mutex held.
+    /// Does not wait for any process.
     pub(super) fn update(&self, event: &Arc<UserEvent>) {
         let event = event_key(event);
         let mut from = (event, keys_of(MmId::MIN)[0]);
         let to = (event, keys_of(MmId::MAX)[1]);
         loop {
-            // Unlocked between batches for others. What they register meanwhile has the new state.
+            // Unlocked between batches, for other tasks. Bits that they register meanwhile have the
+            // new state.
             let last = visit(&mut self.bits.lock().by_event, from, to, |enabler| {
                 enabler.write_or_delay();
                 true
@@ -462,7 +469,8 @@ impl Enablers {
         }
     }
 
-    /// Finds the next enabler with a flag from the key `from` to `to`, and clears the flag. Advances `from`.
+    /// Finds the next enabler with a flag from the key `from` to `to`, and clears the flag.
+    /// Advances `from`.
     fn next(
         &self,
         from: &mut BitKey,
@@ -482,8 +490,8 @@ impl Enablers {
         found
     }
 
-    /// Writes the current state of the event to a late bit, whose page `fault_in` faults in if it is not there.
-    /// Called without locks.
+    /// Writes the current state of the event to a late bit, whose page `fault_in` faults in if it
+    /// is missing. Called without locks.
     ///
     /// # Errors
     ///
@@ -509,12 +517,13 @@ impl Enablers {
         Err(EFAULT)
     }
 
-    /// Registers the bits of `parent` for the running task, a forked child whose mm is a copy of it. Called
-    /// without locks; may sleep.
+    /// Registers the bits of `parent` for the running task, a forked child whose mm is a copy of
+    /// it. Called without locks; may sleep.
     ///
     /// # Errors
     ///
-    /// The errors of [`Charge::new`]; `ENOMEM`, or `EINTR` if the task is being killed. No bit is registered then.
+    /// The errors of [`Charge::new`]; `ENOMEM`, or `EINTR` if the task is being killed. No bit is
+    /// registered then.
     pub(super) fn copy(&self, parent: MmId) -> Result {
         let copied = self.copy_some(parent);
         if copied.is_err() {
@@ -565,7 +574,7 @@ impl Enablers {
                     removed.insert(node);
                 }
             }
-            // Their uses of events are dropped without the lock.
+            // Drops the uses of events without the lock.
             drop(bits);
             if removed.is_empty() {
                 break;

@@ -16,9 +16,10 @@ pub const HEADER: u32 = 8;
 /// less.
 pub const MAX_SIZE: u32 = 64 << 10;
 
-/// Prefix of the fields that every event has, such as `common_pid`. An event's own fields may not have it, since a
-/// lookup finds them first, here and in the kernel (`trace_find_event_field()`). Other names that every event has, such
-/// as `comm` and `cpu`, are allowed: events of the kernel have fields with these names, too.
+/// Prefix of the fields that every event has, such as `common_pid`. An event's own fields may not
+/// have it, since a lookup finds them first, here and in the kernel (`trace_find_event_field()`).
+/// Other names that every event has, such as `comm` and `cpu`, are allowed: events of the kernel
+/// have fields with these names, too.
 const COMMON: &[u8] = b"common_";
 
 /// One field.
@@ -26,7 +27,7 @@ const COMMON: &[u8] = b"common_";
 pub struct UserField<'a> {
     /// The type as it was written.
     pub type_: &'a CStr,
-    /// The name.
+    /// The name in the event's format.
     pub name: &'a CStr,
     /// Offset in the record, in bytes.
     pub offset: u32,
@@ -86,7 +87,8 @@ impl UserField<'_> {
 struct FieldDeclaration<'a>(&'a [u8], &'a [u8], u32);
 
 impl<'a> FieldDeclaration<'a> {
-    /// Parses `type name`, or `struct type name size`. `None` for an empty text or only white space.
+    /// Parses `type name`, or `struct type name size`. `None` for an empty text or only white
+    /// space.
     fn parse(text: &'a [u8]) -> Result<Option<Self>> {
         let start = text.iter().position(|&byte| !is_space(byte));
         let Some(text) = start.map(|start| &text[start..]) else {
@@ -96,7 +98,8 @@ impl<'a> FieldDeclaration<'a> {
         if text.iter().any(is_unfit) {
             return Err(EINVAL);
         }
-        // Prefixes of types that contain a space: the type ends at the first space after the prefix.
+        // Prefixes of types that contain a space: the type ends at the first space after the
+        // prefix.
         let prefix = [
             &b"unsigned "[..],
             b"struct ",
@@ -113,8 +116,8 @@ impl<'a> FieldDeclaration<'a> {
 
         let mut words = rest.split(|&byte| byte == b' ');
         let (name, size) = (words.next().unwrap_or_default(), words.next());
-        // The kernel accepts a field without a name, which cannot be read, and one that takes the place of what
-        // the kernel records itself.
+        // The kernel accepts a field without a name, which cannot be read, and one whose name hides
+        // a field that the kernel records itself.
         if name.is_empty() || name.starts_with(COMMON) || words.next().is_some() {
             return Err(EINVAL);
         }
@@ -130,7 +133,8 @@ impl<'a> FieldDeclaration<'a> {
     }
 }
 
-/// A field of [`UserFields`]: where its type and its name begin in the texts; offset in the record, and size.
+/// A field of [`UserFields`]: offsets of its type and its name in the texts; offset in the record,
+/// and size.
 #[derive(Debug)]
 struct StoredField {
     type_: usize,
@@ -142,11 +146,12 @@ struct StoredField {
 /// The fields of an event in the order of their declaration, packed without padding.
 #[derive(Debug)]
 pub struct UserFields {
-    /// Types and names, each with a NUL at its end. In one piece, since an event may have many short ones.
+    /// Types and names, each with a NUL at its end. In one allocation, since an event may have many
+    /// short ones.
     texts: KVec<u8>,
     fields: KVec<StoredField>,
     locators: KVec<Locator>,
-    /// Bytes of all fields together.
+    /// Size of all fields together, in bytes.
     size: u32,
 }
 
@@ -155,11 +160,12 @@ impl UserFields {
     ///
     /// # Errors
     ///
-    /// `EINVAL` for an invalid field, one with a name that begins with `common_`, or fields that are larger than
-    /// [`MAX_SIZE`] together; `ENOMEM`.
+    /// `EINVAL` for an invalid field, one with a name that begins with `common_`, or fields that
+    /// are larger than [`MAX_SIZE`] together; `ENOMEM`.
     pub fn parse(text: &[u8]) -> Result<Self> {
         let mut fields = Self {
-            // The NUL of each text takes the place of the separator after it; the last text has none.
+            // The NUL of each text takes the place of the separator after it; the last text has
+            // none.
             texts: KVec::with_capacity(text.len() + 1, GFP_KERNEL_ACCOUNT)?,
             fields: KVec::new(),
             locators: KVec::new(),
@@ -218,7 +224,7 @@ impl UserFields {
         self.fields.len()
     }
 
-    /// Whether there are no fields.
+    /// Whether the event has no fields.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
@@ -245,7 +251,7 @@ impl UserFields {
     ///
     /// `ENOMEM`.
     pub fn normalized(&self) -> Result<KVec<u8>> {
-        // Enough, unless there are sizes of structs.
+        // Enough capacity, unless fields are structs, whose sizes are added.
         let mut out = KVec::with_capacity(self.texts.len(), GFP_KERNEL_ACCOUNT)?;
         for field in self.iter() {
             field.declare(&mut out)?;
@@ -260,7 +266,7 @@ impl UserFields {
     ///
     /// `ENOMEM`.
     pub fn line(&self, name: &[u8]) -> Result<KVec<u8>> {
-        // Enough, unless there are sizes of structs.
+        // Enough capacity, unless fields are structs, whose sizes are added.
         let capacity = name.len() + self.texts.len() + self.len() + 1;
         let mut out = KVec::with_capacity(capacity, GFP_KERNEL_ACCOUNT)?;
         out.extend_from_slice(name, GFP_KERNEL_ACCOUNT)?;
@@ -319,9 +325,10 @@ impl UserFields {
     }
 }
 
-/// Formats the declarations of fields in one way, so that texts are equal if they declare the same fields: a blank
-/// between words, and a `;` behind each field. The declarations need not be valid. The amount of white space between
-/// words and any white space after a `;` do not matter, but white space before a `;` does.
+/// Formats the declarations of fields in one way, so that texts are equal if they declare the same
+/// fields: a blank between words, and a `;` behind each field. The declarations need not be valid.
+/// The amount of white space between words and any white space after a `;` do not matter, but white
+/// space before a `;` does.
 ///
 /// # Errors
 ///
@@ -335,7 +342,7 @@ pub fn normalized(text: &[u8]) -> Result<KVec<u8>> {
 }
 
 /// Whether a text declares these fields, as [`normalized`] formats them. Allocates nothing, so that
-/// it can be asked with event_mutex held.
+/// it can be called with event_mutex held.
 pub fn declares(text: &[u8], fields: &[u8]) -> bool {
     let mut rest = fields;
     let same = normalize(text, |part| {
@@ -345,7 +352,7 @@ pub fn declares(text: &[u8], fields: &[u8]) -> bool {
     same.is_ok() && rest.is_empty()
 }
 
-/// Calls `emit` for each part of what [`normalized`] formats, until it fails.
+/// Calls `emit` for each part of the output of [`normalized`], until it fails.
 fn normalize(text: &[u8], mut emit: impl FnMut(&[u8]) -> Result) -> Result {
     let mut in_field = false;
     for word in DeclTokens(text) {
@@ -384,8 +391,8 @@ impl<'a> Iterator for DeclTokens<'a> {
     }
 }
 
-/// Whether a character has a meaning where fields are listed: a control character may end the line, `#` begins a
-/// comment in `dynamic_events`, and the others are part of the syntax of `print fmt`.
+/// Whether a character has a meaning where fields are listed: a control character may end the line,
+/// `#` begins a comment in `dynamic_events`, and the others are part of the syntax of `print fmt`.
 fn is_unfit(byte: &u8) -> bool {
     byte.is_ascii_control() || matches!(byte, b'#' | b'"' | b'%' | b'\\')
 }
@@ -420,7 +427,7 @@ fn array_size(text: &[u8]) -> Result<u32> {
     }
 }
 
-/// Parses a decimal number as `kstrtou32()` does, but for a newline at the end.
+/// Parses a decimal number as `kstrtou32()` does, but without a newline at the end.
 fn decimal(text: &[u8]) -> Result<u32> {
     let text = text.strip_prefix(b"+").unwrap_or(text);
     if text.is_empty() {

@@ -52,7 +52,8 @@ const DIAG_IOCSREG: u32 = _IOWR::<usize>(b'*' as u32, 0);
 const DIAG_IOCSDEL: u32 = _IOW::<usize>(b'*' as u32, 1);
 const DIAG_IOCSUNREG: u32 = _IOW::<usize>(b'*' as u32, 2);
 
-/// Maximum size of a payload in bytes. No buffer of ftrace or perf takes a record of this size.
+/// Maximum size of a payload in bytes. Records of this size fit neither in buffers of ftrace nor of
+/// perf.
 const MAX_PAYLOAD: usize = 64 << 10;
 /// Payloads up to this size are copied to the stack, which is nearly empty in `write(2)`.
 const SMALL: usize = 1024;
@@ -70,7 +71,7 @@ impl DataFile {
     }
 }
 
-/// An open file.
+/// An open file, with its own write indices.
 pub(crate) struct OpenDataFile {
     events: Arc<UserEvents>,
     table: IndexTable,
@@ -109,8 +110,8 @@ impl Special for DataFile {
     }
 }
 
-// User memory is accessed without the lock of the registry: a page fault may take as long as the
-// program likes.
+// User memory is accessed without the lock of the registry: a program can make a page fault take
+// any time.
 impl OpenDataFile {
     fn register(&self, arg: usize) -> Result {
         let size = read_size(arg)?;
@@ -139,7 +140,8 @@ impl OpenDataFile {
             .find_or_create(description, keep, register.multi)?;
         let index = self.index_of(&event, false, spare)?;
         self.events.enablers.add(place, event, charge)?;
-        // As in C, a fault is no error: the event is registered, the program only lacks the index.
+        // As in C, a fault here is ignored: the event is registered, the program only lacks the
+        // index.
         let at = UserPtr::from_addr(arg.wrapping_add(UserReg::WRITE_INDEX));
         let _ = UserSlice::new(at, size_of::<u32>()).writer().write(&index);
         Ok(())
@@ -154,7 +156,7 @@ impl OpenDataFile {
         let spare = self.table.spare(&self.events.quota)?;
         let (event, bit) = self.events.find_or_create_original(description)?;
         let index = self.index_of(&event, true, spare)?;
-        // A fault is no error here either.
+        // A fault is ignored here, too.
         let at = UserPtr::from_addr(arg.wrapping_add(UserRegOriginal::RESULTS));
         let results = [bit, index];
         let _ = UserSlice::new(at, size_of_val(&results))
@@ -163,7 +165,8 @@ impl OpenDataFile {
         Ok(())
     }
 
-    /// Finds or adds the index of an event. `spare` comes from [`IndexTable::spare`]. Locks the registry.
+    /// Finds or adds the index of an event. `spare` comes from [`IndexTable::spare`]. Locks the
+    /// registry.
     fn index_of(&self, event: &EventUse, original: bool, mut spare: Option<Chunk>) -> Result<u32> {
         loop {
             let registry = self.events.registry.lock();
@@ -190,8 +193,9 @@ impl OpenDataFile {
     /// - `EFAULT` if the index cannot be read, `EINVAL` if it is negative, `ENOENT` if no event of
     ///   this file has it;
     /// - `EINVAL` if the payload is too short;
-    /// - `EBADF` if the event is disabled, which is no error in the original interface;
-    /// - `E2BIG` if the payload is too long for one of the buffers, unless `user_events_lossy` is set;
+    /// - `EBADF` if the event is disabled; in the original interface the write succeeds instead;
+    /// - `E2BIG` if the payload is too long for one of the buffers, unless `user_events_lossy` is
+    ///   set;
     /// - `EFAULT` if the payload cannot be read, or a dynamic field in it is invalid;
     /// - `ENOMEM`.
     #[inline]
@@ -216,25 +220,25 @@ impl OpenDataFile {
             match self.events.settings.lossy {
                 false => return Err(E2BIG),
                 true if len > MAX_PAYLOAD => return Ok(total),
-                // The buffers that are large enough get it.
+                // Written to the buffers that are large enough.
                 true => (),
             }
         }
         if !event.event().write_direct(source) {
-            // Copied first, so that all buffers get the same bytes if there is more than one.
+            // Copied first, so that several buffers get the same bytes.
             write_copy(event, source)?;
         }
         Ok(total)
     }
 }
 
-/// Copies and checks a payload, then writes it to all buffers that the event is enabled for. May sleep. Out
-/// of line, because its stack frame is large.
+/// Copies and checks a payload, then writes it to all buffers that the event is enabled for. May
+/// sleep. Out of line, because its stack frame is large.
 ///
 /// # Errors
 ///
-/// `EFAULT` if the payload cannot be read or a dynamic field in it is invalid, `ENOMEM`; nothing is written
-/// then.
+/// `EFAULT` if the payload cannot be read or a dynamic field in it is invalid, `ENOMEM`; nothing is
+/// written then.
 #[inline(never)]
 fn write_copy(event: &EventUse, source: &mut IovIterSource<'_>) -> Result {
     let len = source.len();
@@ -279,8 +283,8 @@ fn read_size(arg: usize) -> Result<usize> {
     Ok(size)
 }
 
-/// Reads the first `SIZE` bytes of a structure of `size` bytes, like `copy_struct_from_user()`: `E2BIG` if
-/// the rest is not zero. `EINVAL` if the structure is shorter.
+/// Reads the first `SIZE` bytes of a structure of `size` bytes, like `copy_struct_from_user()`:
+/// `E2BIG` if the rest is not zero. `EINVAL` if the structure is shorter.
 fn read_struct<const SIZE: usize>(arg: usize, size: usize) -> Result<[u8; SIZE]> {
     if size < SIZE {
         return Err(EINVAL);

@@ -5,16 +5,16 @@
 //! A program opens `user_events_data` ([`file`]) and registers an event by its description
 //! ([`description`]) and a bit in the memory of the program that is set while the event is enabled
 //! ([`enabler`]). In the original interface that is a bit in a page which the program maps
-//! ([`status_page`]). The event is a trace event of the kernel until it is unused ([`registry`]). The
-//! memory that events take is limited ([`quota`]).
+//! ([`status_page`]). The event is a trace event of the kernel until it is unused ([`registry`]).
+//! The memory that events take is limited ([`quota`]).
 //!
 //! # Locks
 //!
-//! [`registry::UserEventRegistry`], then event_mutex, then [`enabler::Enablers`]. Memory of programs is
-//! waited for without any of these. The callbacks for enabling and disabling an event run with event_mutex held, so
-//! they cannot lock the registry, and queue work for what needs it. The lock of
-//! [`status_page::StatusPage`] nests inside the first two. The lock of [`quota::Quota`] nests inside all of them. No
-//! lock is taken inside these two.
+//! [`registry::UserEventRegistry`], then event_mutex, then [`enabler::Enablers`]. Memory of
+//! programs is waited for without any of these. The callbacks for enabling and disabling an event
+//! run with event_mutex held, so they cannot lock the registry, and queue work for what needs it.
+//! The lock of [`status_page::StatusPage`] nests inside the first two. The lock of [`quota::Quota`]
+//! nests inside all of them. No lock is taken inside these two.
 
 pub mod abi;
 pub mod description;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Limits for the memory that user events take: of one user, and of all users together.
+//! Limits for the memory of user events: per user, and for all users together.
 //!
-//! Memory that the module allocates for a program is charged to the program's memory control group. Memory that the
-//! kernel allocates for each event is not, and not every program is in a group with a limit. So all objects that a
-//! program can create more of are charged here, too: events, enable bits, and tables of write indices. The charge is in
-//! bytes, with the kernel's part, so that two limits serve for all kinds of objects.
+//! Memory that the module allocates for a program is charged to the program's memory control group.
+//! Memory that the kernel allocates for each event is not, and not every program is in a group with
+//! a limit. So all objects that a program can create in any number are charged here, too: events,
+//! enable bits, and tables of write indices. The charge is in bytes, with the kernel's part, so
+//! that two limits serve for all kinds of objects.
 
 use crate::{
     errno::edquot,
@@ -29,13 +30,15 @@ use kernel::{
     },
 };
 
-/// Default of `kernel.user_events_max_kb`: for the default maximum number of events, with some fields each.
+/// Default of `kernel.user_events_max_kb`: for the default maximum number of events, with some
+/// fields each.
 const MAX_KB: u32 = 256 << 10;
 
 /// Default of `kernel.user_events_max_user_kb`.
 const MAX_USER_KB: u32 = 16 << 10;
 
-/// Charge of an event without its fields: for its structures, texts and directories, with the longest possible name.
+/// Charge of an event without its fields: for its structures, texts and directories, with the
+/// longest possible name.
 const EVENT: usize = 4 << 10;
 
 /// Charge of each field of an event, with its part of the texts.
@@ -52,7 +55,7 @@ struct Usage {
     users: RBTree<UserId, usize>,
 }
 
-/// The limits, and what is charged.
+/// The limits, and the bytes that are charged.
 #[pin_data]
 pub(super) struct Quota {
     /// The sysctl `kernel.user_events_max_kb`.
@@ -81,10 +84,11 @@ impl Quota {
         )
     }
 
-    /// Charges a user. Fails with `EDQUOT` if the user would exceed `max_user` bytes, and with `EMFILE` if all users
-    /// together would exceed their limit.
+    /// Charges a user. Fails with `EDQUOT` if the user would exceed `max_user` bytes, and with
+    /// `EMFILE` if all users together would exceed their limit.
     fn add(&self, user: UserId, bytes: usize, max_user: usize) -> Result {
-        // Allocated before the lock is taken, and freed after it is released unless this is the user's first charge.
+        // Allocated before the lock is taken, and freed after it is released unless this is the
+        // user's first charge.
         let entry = RBTreeNodeReservation::new(GFP_KERNEL_ACCOUNT)?;
         let mut usage = self.usage.lock();
         let of_user = usage.users.get(&user).map_or(bytes, |used| used + bytes);
@@ -121,7 +125,8 @@ fn in_bytes(kb: &Sysctl) -> usize {
     (kb.value() as usize).saturating_mul(1 << 10)
 }
 
-/// The charge of a user for an object; dropping it returns the bytes. Can be dropped in any task context.
+/// The charge of a user for an object; dropping it returns the bytes. Can be dropped in any task
+/// context.
 pub(super) struct Charge {
     quota: Arc<Quota>,
     user: UserId,
@@ -134,11 +139,12 @@ impl Charge {
     /// # Errors
     ///
     /// `EDQUOT` if the user would exceed `kernel.user_events_max_user_kb`, unless the task has
-    /// `CAP_SYS_RESOURCE`; `EMFILE` if all users together would exceed `kernel.user_events_max_kb`; `ENOMEM`.
+    /// `CAP_SYS_RESOURCE`; `EMFILE` if all users together would exceed `kernel.user_events_max_kb`;
+    /// `ENOMEM`.
     pub(super) fn new(quota: &Arc<Quota>, bytes: usize) -> Result<Self> {
         let user = UserId::charged();
         let mut added = quota.add(user, bytes, in_bytes(&quota.max_user));
-        // Asked only now, since an answer of no may be logged as a denial.
+        // Checked only now, since a denial may be logged.
         if added == Err(edquot()) && user::may_exceed_limits() {
             added = quota.add(user, bytes, usize::MAX);
         }

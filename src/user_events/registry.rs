@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The list of all user events, and when an event is created and removed.
+//! The list of all user events; creates and removes events.
 
 use super::{
     description::Description,
@@ -84,14 +84,14 @@ use kernel::{
 /// Maximum length of a directory name (`NAME_MAX`).
 const MAX_NAME: usize = 255;
 
-/// Maximum number of events that are looked at without unlocking the registry. A program can
-/// register thousands, and to remove one takes long: it has files in each trace instance. So no
-/// more than one is removed.
+/// Maximum number of events that are visited without unlocking the registry. A program can register
+/// thousands. Removing one takes long, since it has files in each trace instance, so at most one is
+/// removed.
 const BATCH: usize = 64;
 
-/// The shortest rest after a look for records of removed events. All ring buffers with such records
-/// are looked at, and programs can cause that at any time. So the rest is [`RESTS`] times as long
-/// as the look.
+/// The minimum rest after a look for records of removed events. Each look visits all ring buffers
+/// with such records, and programs can cause looks at any time. So the rest is [`RESTS`] times as
+/// long as the look.
 const REST: Delta = Delta::from_millis(10);
 const RESTS: i64 = 20;
 
@@ -103,7 +103,7 @@ fn is_at_limit(error: Error) -> bool {
 /// Whether an event is kept when it is neither used nor enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keep {
-    /// It is removed then.
+    /// It is removed as soon as it is unused.
     No,
     /// It is kept until any user deletes it: an event of the original interface.
     Original,
@@ -122,7 +122,7 @@ struct Name {
 }
 
 impl Name {
-    /// Fails with `ENOMEM`.
+    /// Creates a name. Fails with `ENOMEM`.
     fn new(description: Description<'_>, multi: bool) -> Result<Arc<Self>> {
         let name = Self {
             name: copy_charged(description.name)?,
@@ -132,8 +132,8 @@ impl Name {
         Ok(Arc::new(name, GFP_KERNEL_ACCOUNT)?)
     }
 
-    /// The order of [`UserEventRegistry::by_name`]. Names are equal if only one of the events can be registered:
-    /// the fields of a multi-format event are part of its name.
+    /// The order of [`UserEventRegistry::by_name`]. Names are equal if only one of the events can
+    /// be registered: the fields of a multi-format event are part of its name.
     fn order(&self, other: &Self) -> Ordering {
         let order = (self.multi, &self.name[..]).cmp(&(other.multi, &other.name[..]));
         match self.multi {
@@ -143,8 +143,8 @@ impl Name {
     }
 }
 
-/// A key of [`UserEventRegistry::by_name`]. With the number of the event, since older events with its name may still be
-/// being removed.
+/// A key of [`UserEventRegistry::by_name`]. Includes the number of the event, since the removal of
+/// older events with its name may not be complete.
 struct NameKey(Arc<Name>, u64);
 
 impl Ord for NameKey {
@@ -175,9 +175,10 @@ pub(super) struct UserEventState {
     /// The number of its bit in the status page; 0 if none was free, or the event is removed.
     /// Written by [`StatusPage`].
     pub(super) status_bit: Atomic<u32>,
-    /// The number of [`EventUse`]s: in tables of open files, in enablers and temporary ones; or [`RETIRED`].
+    /// The number of [`EventUse`]s: in tables of open files, in enablers and temporary ones; or
+    /// [`RETIRED`].
     uses: Atomic<u32>,
-    /// Where it is enabled: [`FTRACE`], [`PERF`]. Written with event_mutex held.
+    /// The users that have enabled it: [`FTRACE`], [`PERF`]. Written with event_mutex held.
     status: Atomic<u32>,
     events: Arc<UserEvents>,
     _charge: Charge,
@@ -185,7 +186,7 @@ pub(super) struct UserEventState {
 
 impl Drop for UserEventState {
     fn drop(&mut self) {
-        // If it was not listed.
+        // Needed if it was never listed.
         self.events.status_page.take_back(self);
     }
 }
@@ -246,7 +247,8 @@ impl UserEventOps for UserEventState {
             state.events.status_page.update(state);
             state.events.enablers.update(event);
         }
-        // Pairs with the drop of the last use: at least one of the two sees that the event is unused and disabled.
+        // Pairs with the drop of the last use: at least one of the two sees that the event is
+        // unused and disabled.
         cpu::smp_mb();
         if !state.in_use() && state.keep == Keep::No {
             state.events.clean_up();
@@ -340,7 +342,7 @@ impl Drop for EventUse {
     }
 }
 
-/// An event that is not registered yet, with what it takes to list it.
+/// An event that is not registered yet, with the memory for its list entries.
 struct NewEvent {
     event: Arc<UserEvent>,
     by_number: RBTreeNodeReservation<u64, Arc<UserEvent>>,
@@ -356,13 +358,13 @@ struct Listed {
 }
 
 impl NewEvent {
-    /// Called without locks, since the program is charged for the memory, and may have to wait for it. `id` is the
-    /// suffix of a multi-format event.
+    /// Creates an event. Called without locks, since the program is charged for the memory, and may
+    /// have to wait for it. `id` is the suffix of a multi-format event.
     ///
     /// # Errors
     ///
-    /// `EINVAL` for invalid fields, or a name that is too long for a directory; the errors of [`Charge::new`];
-    /// `ENOMEM`.
+    /// `EINVAL` for invalid fields, or a name that is too long for a directory; the errors of
+    /// [`Charge::new`]; `ENOMEM`.
     fn new(
         events: &Arc<UserEvents>,
         name: &Arc<Name>,
@@ -408,21 +410,22 @@ impl NewEvent {
     }
 }
 
-/// The list of all events. Its mutex is the outermost lock of user events; only the kernel's mutex of
-/// `dynamic_events` may be held. Nothing is allocated with it held that a program is charged for: at its limit, that
-/// may take as long as the OOM killer needs to end processes of the program's control group.
+/// The list of all events. Its mutex is the outermost lock of user events; only the kernel's mutex
+/// of `dynamic_events` may be held. No charged memory is allocated with it held: for a program at
+/// its limit, that may take as long as the OOM killer needs to kill processes of the program's
+/// control group.
 pub(super) struct UserEventRegistry {
     /// In the order of their creation.
     by_number: RBTree<u64, Arc<UserEvent>>,
     by_name: RBTree<NameKey, Listed>,
-    /// Events that were removed, but of which a ring buffer may have records. They keep their type
-    /// number until the buffer is emptied or overwritten, and their user is charged for them.
+    /// Removed events of which a ring buffer may have records. They keep their type number until
+    /// the buffer is emptied or overwritten, and their user stays charged for them.
     removed: RBTree<u64, Arc<UserEvent>>,
-    /// The number of looks for records of these; when the last one ended, and how long the rest
-    /// after it is.
+    /// The number of looks for such records; and when the last look ended, with the length of the
+    /// rest after it.
     looks: u64,
     looked: Option<(Instant<Monotonic>, Delta)>,
-    /// How many there are, those that were removed among them.
+    /// Number of events, including removed ones.
     len: usize,
     /// The number of the next event.
     next_number: u64,
@@ -444,7 +447,7 @@ impl UserEventRegistry {
         }
     }
 
-    /// Finds the event that a program calls so. Fails with `EADDRINUSE` if it has other fields.
+    /// Finds the event of this name. Fails with `EADDRINUSE` if it has other fields.
     fn find(&self, name: &Arc<Name>) -> Result<Option<EventUse>> {
         let mut key = NameKey(name.clone(), 0);
         while let Some(cursor) = self.by_name.cursor_lower_bound(&key) {
@@ -466,8 +469,8 @@ impl UserEventRegistry {
     ///
     /// # Errors
     ///
-    /// `EMFILE` if there are too many events, or no bit is free for an event of the original interface; the errors of
-    /// [`user_event::UserEvent::publish`].
+    /// `EMFILE` if the limit of events is reached, or all bits are taken and the event is one of
+    /// the original interface; the errors of [`user_event::UserEvent::publish`].
     fn add(&mut self, events: &Arc<UserEvents>, new: NewEvent) -> Result<EventUse> {
         if self.len >= events.max() {
             return Err(EMFILE);
@@ -516,7 +519,7 @@ impl UserEventRegistry {
     ///
     /// # Errors
     ///
-    /// If event_mutex could not be taken, so that nothing was looked at.
+    /// If event_mutex could not be taken: no buffer was visited.
     fn look(&mut self, events: &UserEvents) -> Result {
         let began = Instant::<Monotonic>::now();
         user_event::look_for_records(&events.instance)?;
@@ -526,9 +529,8 @@ impl UserEventRegistry {
         Ok(())
     }
 
-    /// Looks at the next [`BATCH`] removed events from the number `from`, and drops those that need
-    /// not be kept for their records. Sets `from` to the number to go on from, or to `None` if no
-    /// events are left.
+    /// Visits the next [`BATCH`] removed events from the number `from`, and drops the ones whose
+    /// records are gone. Sets `from` to the number to go on from, or to `None` at the end.
     fn drop_removed(&mut self, from: &mut Option<u64>) {
         for _ in 0..BATCH {
             let cursor = from.and_then(|from| self.removed.cursor_lower_bound(&from));
@@ -567,15 +569,15 @@ impl UserEventRegistry {
         }
     }
 
-    /// Looks at the next [`BATCH`] events below the number `below`, the newest first, and deletes
-    /// the first one that was registered with a name. Lowers `below` to the number of the last one
-    /// that it looked at. Returns whether it has deleted one, and `None` if there are no events
-    /// below. Takes event_mutex.
+    /// Visits the next [`BATCH`] events below the number `below`, the newest first, and deletes the
+    /// first one that was registered with a name. Lowers `below` to the number of the last one that
+    /// was visited. Returns whether it has deleted one, and `None` if all events were visited.
+    /// Takes event_mutex.
     ///
     /// # Errors
     ///
     /// `EBUSY` if the event is used, enabled or referenced; `EPERM` if it is [`Keep::Privileged`]
-    /// and the caller has no `CAP_PERFMON`.
+    /// and the caller lacks `CAP_PERFMON`.
     fn delete_next(
         &mut self,
         events: &UserEvents,
@@ -604,11 +606,11 @@ impl UserEventRegistry {
         Ok(Some(false))
     }
 
-    /// Looks at the next [`BATCH`] events from the number `from`, drops those that were deleted
+    /// Visits the next [`BATCH`] events from the number `from`. Drops the ones that were deleted
     /// through `dynamic_events`, and removes the first [`Keep::No`] one that is neither used nor
-    /// enabled. Sets `from` to the number to go on from, or to `None` if no events are left.
-    /// Returns false if the caller must try again later, because an unused event is still
-    /// referenced. Takes event_mutex.
+    /// enabled. Sets `from` to the number to go on from, or to `None` at the end. Returns false if
+    /// the caller must try again later, because an unused event is still referenced. Takes
+    /// event_mutex.
     fn remove_unused(&mut self, events: &UserEvents, from: &mut Option<u64>) -> bool {
         let mut done = true;
         for _ in 0..BATCH {
@@ -634,15 +636,16 @@ impl UserEventRegistry {
         done
     }
 
-    /// Bytes that [`Self::status`] takes at most.
+    /// Maximum number of bytes of the output of [`Self::status`].
     fn status_size(&self) -> usize {
-        // The number of the bit, a colon, and who uses the event; and the numbers at the end.
+        // The number of the bit, a colon, and the users of the event; and the numbers at the end.
         let line = |event: &Arc<UserEvent>| event.name().len() + 40;
         self.by_number.values().map(line).sum::<usize>() + 100
     }
 
-    /// Formats `user_events_status`: each event with where it is enabled, and the numbers of events. With
-    /// `with_bits` also the bits in the status page, as in the original interface.
+    /// Formats `user_events_status`: each event with the users that have enabled it, and the
+    /// numbers of events. With `with_bits` also the bits in the status page, as in the original
+    /// interface.
     fn status(&self, with_bits: bool, out: &mut Text) -> Result {
         let (mut active, mut busy) = (0, 0);
         for event in self
@@ -676,15 +679,16 @@ impl UserEventRegistry {
     }
 }
 
-/// The user events of the module, with what they share.
+/// The user events of the module, and their shared state.
 #[pin_data]
 pub(crate) struct UserEvents {
     pub(super) instance: Arc<Instance>,
     /// Queue for work of [`Enablers`] that does not wait for programs.
     pub(super) writing: Queue,
-    /// Queue for work of [`Enablers`] that a page fault may delay as long as a program likes.
+    /// Queue for work of [`Enablers`] that a program can delay for any time, by a page fault.
     pub(super) waiting: Queue,
-    /// Queue for [`UserEvents::clean_up`], a separate one because its work does not wait for programs.
+    /// Queue for [`UserEvents::clean_up`], a separate one because its work does not wait for
+    /// programs.
     cleaning_queue: Queue,
     #[pin]
     pub(super) registry: Mutex<UserEventRegistry>,
@@ -740,14 +744,14 @@ impl UserEvents {
     ///
     /// # Errors
     ///
-    /// `ENOENT` if there is none; `EINTR` if the task was killed; those of
+    /// `ENOENT` if no event has the name; `EINTR` if the task was killed; the errors of
     /// [`UserEventRegistry::delete_next`]. An error stops the deletion: newer events are deleted
     /// already.
     pub(super) fn delete(&self, name: &[u8]) -> Result {
         let mut below = u64::MAX;
         let mut result = Err(ENOENT);
         loop {
-            // Unlocked after each batch for others.
+            // Unlocked after each batch, for other tasks.
             let deleted = self.registry.lock().delete_next(self, name, &mut below)?;
             match deleted {
                 Some(true) => result = Ok(()),
@@ -764,24 +768,24 @@ impl UserEvents {
         let mut done = true;
         let mut from = Some(0);
         while from.is_some() {
-            // Unlocked after each batch for others.
+            // Unlocked after each batch, for other tasks.
             done &= self.registry.lock().remove_unused(self, &mut from);
         }
         done
     }
 
-    /// Drops the removed events of which no ring buffer has records any more, as it was found by
-    /// the last look. Called without locks; locks the registry.
+    /// Drops the removed events whose records are gone from all ring buffers, according to the last
+    /// look. Called without locks; locks the registry.
     fn drop_removed(&self) {
         let mut from = Some(0);
         while from.is_some() {
-            // Unlocked after each batch for others.
+            // Unlocked after each batch, for other tasks.
             self.registry.lock().drop_removed(&mut from);
         }
     }
 
-    /// Looks for records of removed events, unless there are none or the last look was just now,
-    /// and drops those without. Called without locks; locks the registry.
+    /// Looks for records of removed events, unless the list is empty or still in the rest after the
+    /// last look, and drops events without records. Called without locks; locks the registry.
     fn drop_if_rested(&self) {
         let mut registry = self.registry.lock();
         if registry.removed.is_empty() || registry.rest().is_some() {
@@ -794,10 +798,10 @@ impl UserEvents {
         }
     }
 
-    /// Drops removed events, which count for the limits, if no ring buffer has records of them now.
-    /// It waits for a look that begins after this was called; any thread may do that look. So
-    /// programs at their limit cannot have all buffers looked at all the time. Returns whether
-    /// there may be room. Called without locks; locks the registry.
+    /// Makes room below the limits, for which removed events count: drops those of which no ring
+    /// buffer has records now. Waits for a look that begins after this was called; any thread may
+    /// do that look. So programs at their limit cannot cause looks all the time. Returns whether
+    /// room may have been made. Called without locks; locks the registry.
     fn make_room(&self) -> bool {
         let mut registry = self.registry.lock();
         let looks = registry.looks;
@@ -823,8 +827,8 @@ impl UserEvents {
         true
     }
 
-    /// Carries out a request, and once more if it fails at a limit and there may be room then.
-    /// Called without locks; locks the registry.
+    /// Executes a request, and once more if it fails at a limit and room may have been made. Called
+    /// without locks; locks the registry.
     pub(super) fn within_limits<T>(&self, request: impl Fn() -> Result<T>) -> Result<T> {
         match request() {
             Err(error) if is_at_limit(error) && self.make_room() => request(),
@@ -837,14 +841,14 @@ impl UserEvents {
         self.max.as_ref().map_or(USER_EVENTS_MAX, Sysctl::value) as usize
     }
 
-    /// Finds the event of a description, or creates it with `keep`. An event that exists keeps the value of
-    /// its first registration. Called without locks; locks the registry.
+    /// Finds the event of a description, or creates it with `keep`. An event that exists keeps the
+    /// value of its first registration. Called without locks; locks the registry.
     ///
     /// # Errors
     ///
-    /// `EPERM` for [`Keep::Privileged`] without `CAP_PERFMON`; `EADDRINUSE` if an event of this name
-    /// has other fields and `multi` is not set, or is one of the kernel's own user events; the errors of
-    /// [`NewEvent::new`] and [`UserEventRegistry::add`].
+    /// `EPERM` for [`Keep::Privileged`] without `CAP_PERFMON`; `EADDRINUSE` if an event of this
+    /// name has other fields and `multi` is not set, or is one of the kernel's own user events; the
+    /// errors of [`NewEvent::new`] and [`UserEventRegistry::add`].
     pub(super) fn find_or_create(
         self: &Arc<Self>,
         description: Description<'_>,
@@ -866,12 +870,13 @@ impl UserEvents {
 
             let new = NewEvent::new(self, &name, description, keep, id)?;
             let mut registry = self.registry.lock();
-            // Somebody else may have created it meanwhile.
+            // Another task may have created it meanwhile.
             if let Some(used) = registry.find(&name)? {
                 return Ok(used);
             }
             match registry.add(self, new) {
-                // One of the kernel's own user events. Of a multi-format event, the next number may be free.
+                // The kernel has a user event of this name. For a multi-format event, the next
+                // number may be free.
                 Err(EEXIST) if multi => (),
                 Err(EEXIST) => return Err(eaddrinuse()),
                 result => return result,
@@ -879,8 +884,8 @@ impl UserEvents {
         }
     }
 
-    /// Finds or creates an event for the original interface. Also returns the bit of the event in the status
-    /// page.
+    /// Finds or creates an event for the original interface. Also returns the bit of the event in
+    /// the status page.
     ///
     /// # Errors
     ///
@@ -915,7 +920,7 @@ impl UserEvents {
                 return Ok(out);
             }
             drop(registry);
-            // With room for some that are created meanwhile.
+            // With extra capacity for events that are created meanwhile.
             out.as_mut().reserve(size + size / 8, GFP_KERNEL_ACCOUNT)?;
         }
     }
@@ -930,8 +935,8 @@ impl UserEvents {
     }
 }
 
-/// Delay before the removal of a referenced event is tried again: the first one and the longest one.
-/// Polled, since there is no notification when a reference is put.
+/// Delays before the removal of a referenced event is tried again: the first and the longest.
+/// Polled, since putting a reference does not notify.
 const RETRY: [Delta; 2] = [Delta::from_millis(20), Delta::from_millis(320)];
 
 impl WorkItem for UserEvents {
@@ -964,11 +969,11 @@ impl Watcher for UserEvents {
     fn forked(self: &Arc<Self>, parent: MmId) {
         let mut copied = self.enablers.copy(parent);
         if copied.is_err_and(is_at_limit) {
-            // The child runs only after this, so nothing is waited for.
+            // The child runs only after this, so it must not wait for a look.
             self.drop_if_rested();
             copied = self.enablers.copy(parent);
         }
-        // The child has no enable bits then, as with the kernel's own user events.
+        // The child is left without enable bits then, as with the kernel's own user events.
         if let Err(error) = copied {
             kernel::pr_notice_once!("a forked process has no enable bits ({error:?})\n");
         }
@@ -977,7 +982,8 @@ impl Watcher for UserEvents {
 
 /// Starts user events when the module is loaded, and stops them when it is unloaded.
 pub(crate) struct Service {
-    // Dropped before the queues are drained. No enabler is left then: its event would pin the module.
+    // Dropped before the queues are drained. No enabler is left then: its event would pin the
+    // module.
     watch: Option<Watch<UserEvents>>,
     commands: Option<DynamicEvents<UserEvents>>,
     events: Arc<UserEvents>,
@@ -1007,11 +1013,12 @@ impl Drop for Service {
     fn drop(&mut self) {
         self.commands = None;
         self.watch = None;
-        // In this order: work in the first two may have dropped the last use of an event and queued its clean-up.
+        // In this order: work in the first two may have dropped the last use of an event and queued
+        // its clean-up.
         self.events.writing.drain();
         self.events.waiting.drain();
         self.events.cleaning_queue.drain();
-        // What can print records of removed events is gone with the module.
+        // Records of removed events cannot be printed once the module is gone.
         let mut registry = self.events.registry.lock();
         if !registry.removed.is_empty() {
             user_event::remove_records(&self.events.instance);

@@ -11,13 +11,14 @@ use kernel::prelude::*;
 /// The settings, read once when the module is loaded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
-    /// Owner and mode of `user_events_data`. `/dev/user_events` has the same mode, but not the owner.
+    /// Owner and mode of `user_events_data`. `/dev/user_events` has the same mode, but not the
+    /// owner.
     pub(crate) data: Access,
     /// Owner and mode of `user_events_status`.
     pub(crate) status: Access,
-    /// A payload that is too long for a buffer is dropped there, and `write(2)` succeeds.
+    /// Whether a payload that is too long for a buffer is dropped there, and `write(2)` succeeds.
     pub(super) lossy: bool,
-    /// `user_events_status` shows each event's bit in the status page.
+    /// Whether `user_events_status` shows each event's bit in the status page.
     pub(super) status_bits: bool,
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The status page, which programs of the original interface map: each event has a bit in it that is
-//! set while the event is enabled.
+//! The status page, which programs of the original interface map: each event has a bit in it that
+//! is set while the event is enabled.
 
 use super::registry::UserEventState;
 use crate::rust::shared_page::SharedPage;
@@ -19,14 +19,14 @@ use kernel::{
 #[pin_data]
 pub(super) struct StatusPage {
     page: SharedPage,
-    /// The bits in use. Also taken to write to the page. No lock is taken inside.
+    /// The bits in use. Also locked to write to the page. Innermost lock.
     #[pin]
     given: Mutex<BitmapVec>,
 }
 
 impl StatusPage {
-    /// The number of bits in the page. Bit 0 belongs to no event and is always clear, so that programs can
-    /// test it for an event that they failed to register.
+    /// The number of bits in the page. Bit 0 belongs to no event and is always clear, so that
+    /// programs can test it for an event that they failed to register.
     pub(super) const BITS: u32 = SharedPage::BITS;
 
     pub(super) fn new() -> Result<impl PinInit<Self>> {
@@ -41,7 +41,7 @@ impl StatusPage {
         self.page.map(vma)
     }
 
-    /// Gives an event the lowest free bit. Returns false if there is none. Called with the registry
+    /// Gives an event the lowest free bit. Returns false if all are taken. Called with the registry
     /// locked.
     pub(super) fn give(&self, event: &UserEventState) -> bool {
         let mut given = self.given.lock();
@@ -63,9 +63,10 @@ impl StatusPage {
         }
     }
 
-    /// Writes the bit of an event, after the event was enabled or disabled or the bit was taken.
+    /// Writes the bit of an event, after the event was enabled or disabled or the bit was given.
     pub(super) fn update(&self, event: &UserEventState) {
-        // The state is read with the lock held, so that the last of concurrent updates writes the current one.
+        // The state is read with the lock held, so that the last of concurrent updates writes the
+        // current one.
         let _given = self.given.lock();
         if let Some(bit) = event.status_bit() {
             self.page.set(bit, event.is_enabled());

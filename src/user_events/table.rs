@@ -2,8 +2,8 @@
 
 //! The events that were registered through one open file, by write index.
 //!
-//! Programs write from many threads, so lookup takes no lock. The table only grows, by chunks that do
-//! not move, each twice as long as the one before.
+//! Programs write from many threads, so lookup takes no lock. The table only grows, by chunks that
+//! do not move, each twice as long as the one before.
 
 use super::{
     quota::{
@@ -26,7 +26,8 @@ use kernel::{
 
 /// Number of entries in the first chunk.
 const FIRST: usize = 8;
-/// Maximum number of chunks: enough for all event types that the kernel can number, in both interfaces.
+/// Maximum number of chunks: enough for all event types that the kernel can number, in both
+/// interfaces.
 const CHUNKS: usize = 14;
 
 /// An event that was registered through the file.
@@ -78,11 +79,11 @@ impl IndexTable {
         self.slot(index)?.as_ref()
     }
 
-    /// Allocates memory for [`IndexTable::add`] if the table has no free slot. Called without locks.
+    /// Allocates memory for [`IndexTable::add`] if the table is full. Called without locks.
     ///
     /// # Errors
     ///
-    /// The errors of [`Charge::new`]; `EMFILE` also if the table is full.
+    /// The errors of [`Charge::new`]; `EMFILE` also if the table cannot grow.
     pub(super) fn spare(&self, quota: &Arc<Quota>) -> Result<Option<Chunk>> {
         let (chunk, len, _) = Self::place(self.len.load(Relaxed));
         if self.chunks.get(chunk).ok_or(EMFILE)?.as_ref().is_some() {
@@ -99,8 +100,9 @@ impl IndexTable {
         }))
     }
 
-    /// Finds the index of an event in one of the interfaces, or adds the event. Called with the registry
-    /// locked. `None` if another thread has taken the last free slot: call [`IndexTable::spare`] again.
+    /// Finds the index of an event in one of the interfaces, or adds the event. Called with the
+    /// registry locked. `None` if another thread has taken the last free slot: call
+    /// [`IndexTable::spare`] again.
     pub(super) fn add(
         &self,
         event: &EventUse,
