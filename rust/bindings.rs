@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Bindings that bindgen generates from `rust/bindings.h` for the kernel that the module is built for.
+//! Bindings that bindgen generates from `rust/bindings.h` for the kernel that the module is built
+//! for.
 
-// rustc that knows this lint finds many in what bindgen made.
+// If rustc knows this lint, it reports many cases in bindgen's output.
 #![cfg_attr(CONFIG_RUSTC_HAS_UNNECESSARY_TRANSMUTES, allow(unnecessary_transmutes))]
 #![allow(
     clippy::all,

@@ -2,15 +2,15 @@
 
 //! The id of this boot of the kernel.
 //!
-//! C source: `drivers/char/random.c`, which keeps it to itself but for a file in `/proc/sys`.
+//! C source: `drivers/char/random.c`, which offers it only as a file in `/proc/sys`.
 
 use super::bindings;
 
 /// The id of a boot, a UUID as text.
 pub(crate) type BootId = [u8; 36];
 
-/// Reads the boot id. `None` if the running task, which loads the module, cannot read `/proc/sys/kernel/random/boot_id`, or
-/// something else is mounted there. Task context, may sleep.
+/// Reads the boot id. `None` if the running task, which loads the module, cannot read
+/// `/proc/sys/kernel/random/boot_id`, or something else is mounted there. Task context, may sleep.
 pub(crate) fn boot_id() -> Option<BootId> {
     let mut id: BootId = [0; 36];
     // SAFETY: `id` is valid for its length. The caller is in task context and may sleep.

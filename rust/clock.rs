@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The trace clocks, and that of the wall. Any context, NMI included.
+//! The trace clocks, and the wall clock. Any context, NMI included.
 //!
 //! C headers: `include/linux/trace_clock.h`, `include/linux/timekeeping.h`.
 
@@ -13,14 +13,14 @@ use kernel::sync::atomic::{
     Relaxed, //
 };
 
-/// The clock `counter`: returns one more each time. Separate from the kernel's counter, which is not
-/// exported; nothing compares the two.
+/// The clock `counter`: returns one more each time. Separate from the kernel's counter, which is
+/// not exported; nothing compares the two.
 pub(crate) fn counter() -> u64 {
     static COUNTER: Atomic<u64> = Atomic::new(0);
     COUNTER.fetch_add(1, Relaxed) + 1
 }
 
-/// What is known of the clock of the CPUs. Task context.
+/// Reads the properties of the CPUs' clock. Task context.
 pub(crate) fn of_cpus() -> bindings::rhist_cpu_clock {
     let mut known = bindings::rhist_cpu_clock::default();
     // SAFETY: `known` is valid for writes. Task context.
@@ -28,8 +28,8 @@ pub(crate) fn of_cpus() -> bindings::rhist_cpu_clock {
     known
 }
 
-/// What the kernel found of the clock of the CPUs when it booted (`sched_clock_stable()`). `None`:
-/// that is not known. Task context, sleeps.
+/// Whether the kernel found the CPUs' clock stable when it booted (`sched_clock_stable()`). `None`:
+/// unknown. Task context, sleeps.
 pub(crate) fn found_stable() -> Option<bool> {
     let key = function::address(c"__sched_clock_stable")?;
     // SAFETY: By this name the kernel has a static key (`kernel/sched/clock.c`), which lives
@@ -37,8 +37,8 @@ pub(crate) fn found_stable() -> Option<bool> {
     Some(unsafe { bindings::rhist_static_key_enabled(key) })
 }
 
-/// Lets the clock `global` be read without a lock, as long as the time stamp counter is not marked
-/// as unstable. Task context, sleeps; once, before it is read.
+/// Makes the clock `global` readable without a lock, while the time stamp counter is not marked as
+/// unstable. Task context, sleeps. Called once, before the clock is read.
 pub(crate) fn use_lockless() {
     // SAFETY: Task context. The module calls it once, first of all.
     unsafe { bindings::rhist_clock_use_lockless() };
@@ -55,7 +55,8 @@ macro_rules! clocks {
         $(
             $(#[$meta])*
             pub(crate) fn $name() -> u64 {
-                // SAFETY: These clocks take no arguments and may be read in any context, NMI included.
+                // SAFETY: These clocks take no arguments and may be read in any context, NMI
+                // included.
                 unsafe { bindings::$read() }
             }
         )*
@@ -73,7 +74,8 @@ clocks! {
     perf = rhist_local_clock;
     /// Nanoseconds since boot, without time in suspend (`CLOCK_MONOTONIC`).
     mono = ktime_get_mono_fast_ns;
-    /// Nanoseconds since boot, without time in suspend and without NTP adjustment (`CLOCK_MONOTONIC_RAW`).
+    /// Nanoseconds since boot, without time in suspend and without NTP adjustment
+    /// (`CLOCK_MONOTONIC_RAW`).
     mono_raw = ktime_get_raw_fast_ns;
     /// Nanoseconds since 1970 (`CLOCK_REALTIME`).
     real = ktime_get_real_fast_ns;

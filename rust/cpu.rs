@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! CPUs, and the task that runs on this one.
+//! CPUs, and the task that runs on the current one.
 
 use super::bindings;
 use crate::limits::COMM_LEN;
@@ -9,17 +9,17 @@ use kernel::{
     prelude::*, //
 };
 
-/// The number of the CPU that runs this.
+/// Returns the number of the current CPU.
 ///
-/// Any context, NMI included. It stays right while preemption is off.
+/// Any context, NMI included. Stays valid while preemption is off.
 #[inline]
 pub(crate) fn current() -> usize {
     // SAFETY: No requirements.
     unsafe { bindings::rhist_cpu() as usize }
 }
 
-/// Orders all accesses to memory before it against all after it, on all CPUs (`smp_mb()`). Any context, NMI
-/// included.
+/// Orders all accesses to memory before it against all after it, on all CPUs (`smp_mb()`). Any
+/// context, NMI included.
 pub(crate) fn smp_mb() {
     // SAFETY: No requirements.
     unsafe { bindings::rhist_smp_mb() }
@@ -37,24 +37,24 @@ pub(crate) fn online_end() -> usize {
     unsafe { bindings::rhist_online_end() as usize }
 }
 
-/// The node whose memory is near a CPU, which may be one that is not there yet.
+/// Returns the node whose memory is near a CPU, which may not be present yet.
 pub(crate) fn node(cpu: usize) -> NumaNode {
     // SAFETY: No requirements.
     let node = unsafe { bindings::rhist_cpu_to_node(cpu as u32) };
     NumaNode::new(node).unwrap_or(NumaNode::NO_NODE)
 }
 
-/// The name of the running task (`current->comm`); any context, NMI included. While another task
-/// renames it that may be a mix of both names, and may lack a NUL.
+/// Returns the name of the running task (`current->comm`); any context, NMI included. While another
+/// task renames it, the result may be a mix of both names, and may lack a NUL.
 pub(crate) fn current_comm() -> [u8; COMM_LEN] {
     let mut comm = [0; COMM_LEN];
-    // SAFETY: There is room for a name.
+    // SAFETY: `comm` has the size of a name.
     unsafe { bindings::rhist_current_comm(comm.as_mut_ptr().cast()) };
     comm
 }
 
-/// Lets other tasks run. Fails with `EINTR` if this task has been killed, so that it stops its work. Task context, may
-/// sleep.
+/// Yields the CPU. Fails with `EINTR` if this task has been killed, so that it stops its work. Task
+/// context, may sleep.
 pub(crate) fn yield_unless_killed() -> Result {
     // SAFETY: The caller is in task context and may sleep.
     match unsafe { bindings::rhist_yield_unless_killed() } {

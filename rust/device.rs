@@ -31,7 +31,7 @@ pub(crate) struct Device {
 
 // SAFETY: Any task may deregister the device. The kernel changes `misc` with `misc_mtx` held.
 unsafe impl Send for Device {}
-// SAFETY: There are no methods that take a shared reference.
+// SAFETY: `Device` has no methods that take a shared reference.
 unsafe impl Sync for Device {}
 
 impl Device {
@@ -39,7 +39,7 @@ impl Device {
     ///
     /// # Errors
     ///
-    /// `EEXIST` if there is a device of this name, `EBUSY` if there is no minor number left, `ENOMEM`.
+    /// `EEXIST` if a device of this name exists, `EBUSY` if all minor numbers are taken, `ENOMEM`.
     pub(crate) fn new(
         name: &'static CStr,
         mode: u16,
@@ -55,8 +55,8 @@ impl Device {
             }),
             GFP_KERNEL,
         )?;
-        // SAFETY: `misc` is pinned. It and the operations stay valid until `drop` has deregistered the
-        // device.
+        // SAFETY: `misc` is pinned. It and the operations stay valid until `drop` has deregistered
+        // the device.
         to_result(unsafe { bindings::misc_register(misc.get()) })?;
         // INVARIANT: The device was registered with the `fops` of `operations`.
         Ok(Self {
@@ -67,8 +67,8 @@ impl Device {
 }
 
 impl Drop for Device {
-    /// Removes the device, then waits until no file of rhist is open. Drop it only during unload or when init
-    /// fails. Takes `misc_mtx`; sleeps.
+    /// Removes the device, then waits until no file of rhist is open. Drop it only during unload or
+    /// when init fails. Takes `misc_mtx`; sleeps.
     fn drop(&mut self) {
         // SAFETY: By the type invariant the device is registered.
         unsafe { bindings::misc_deregister(self.misc.get()) };

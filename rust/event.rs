@@ -58,21 +58,21 @@ pub(crate) struct Event {
     call: NonNull<bindings::trace_event_call>,
     /// Pins the event; `None` for `ftrace:print`, which is built into the kernel.
     ///
-    /// An event exists in every instance. The reference is on its file in the top instance, as one on the
-    /// file in another instance would also pin that instance.
+    /// An event exists in every instance. The reference is on its file in the top instance, as one
+    /// on the file in another instance would also pin that instance.
     pin: Option<EventPin>,
     dir: TracingDir,
     /// See [`Event::keep_marker`].
     instance: Option<KeptInstance>,
 }
 
-/// Pins an event.
+/// A reference that pins an event, of the kind that the event needs.
 enum EventPin {
     File(EventFileRef),
     SynthEvent(SynthEventRef),
     UserEvent(UserEventRef),
     EventProbe(EventProbeRef),
-    /// The event of a module, which goes with it only.
+    /// The event of a module, pinned by the module.
     #[expect(dead_code, reason = "the reference on the module is dropped")]
     Module(EventModuleRef, *mut bindings::trace_event_call),
     Probe(NopProbe),
@@ -81,10 +81,10 @@ enum EventPin {
 impl EventPin {
     /// Pins an event. Takes `event_mutex`. Fails as [`Event::find`].
     fn new(name: &EventName<'_>, instance: &Arc<Instance>) -> Result<Self> {
-        // Until the event itself is pinned.
+        // Pins the event's module, or an event probe, until the event itself is pinned.
         let _module = match EarlyPin::new(name, instance)? {
             EarlyPin::EventProbe(probe) => return Ok(Self::EventProbe(probe)),
-            // Not by its name: another module may have an event of the same name.
+            // Not looked up by its name: another module may have an event of the same name.
             EarlyPin::Module(module, call) if !module.0.is_null() => {
                 return Ok(Self::Module(module, call))
             }
@@ -102,7 +102,8 @@ impl EventPin {
         let probe = UnregisteredNopProbe::new(instance)?;
         let mut pin = None;
         instance.with_event_mutex(|| {
-            // SAFETY: event_mutex is held in this closure, so the event stays registered until it is pinned.
+            // SAFETY: event_mutex is held in this closure, so the event stays registered until it
+            // is pinned.
             unsafe {
                 let call = find_locked(name)?;
                 pin = Some(match UserEventRef::get(call) {
@@ -140,7 +141,7 @@ impl EventFileRef {
     ///
     /// # Errors
     ///
-    /// `EINVAL` if there is no such event, or it cannot be enabled; `EBUSY` if it is being removed.
+    /// `EINVAL` if the event does not exist or cannot be enabled; `EBUSY` if it is being removed.
     pub(super) fn get(system: &CStr, event: &CStr) -> Result<Self> {
         // INVARIANT: `trace_get_event_file()` returns a file with a reference.
         // SAFETY: Both names end in a NUL; a null instance is the top one.
@@ -156,7 +157,8 @@ impl EventFileRef {
 
     /// Returns the event, which stays registered as long as `self` exists.
     pub(super) fn call(&self) -> *mut bindings::trace_event_call {
-        // SAFETY: By the type invariant `self` holds a reference on the file, whose `event_call` never changes.
+        // SAFETY: By the type invariant `self` holds a reference on the file, whose `event_call`
+        // never changes.
         unsafe { (*self.0.as_ptr()).event_call }
     }
 }
@@ -169,7 +171,8 @@ impl Drop for EventFileRef {
     }
 }
 
-/// Returns the top instance, which is never removed. Takes `event_mutex`. Fails as [`EventFileRef::get`].
+/// Returns the top instance, which is never removed. Takes `event_mutex`. Fails as
+/// [`EventFileRef::get`].
 pub(super) fn top_array() -> Result<NonNull<bindings::trace_array>> {
     // Any event leads to it; this one always exists.
     let any = EventFileRef::get(c"rhist", c"sync")?;
@@ -177,16 +180,16 @@ pub(super) fn top_array() -> Result<NonNull<bindings::trace_array>> {
     NonNull::new(unsafe { (*any.0.as_ptr()).tr }).ok_or(ENODEV)
 }
 
-/// Tells whether an event ignores hits of the current task, by `set_event_pid` and `set_event_notrace_pid` of a tracing
-/// directory.
+/// Tests whether an event ignores hits of the current task, because of `set_event_pid` and
+/// `set_event_notrace_pid` of a tracing directory.
 ///
-/// The kernel updates the answer at each task switch, per CPU (`trace_event_ignore_this_pid()`). As long as either file
-/// lists tasks, the event's file in the instance has a flag.
+/// The kernel updates the answer at each task switch, per CPU (`trace_event_ignore_this_pid()`).
+/// While either file lists tasks, the event's file in the instance has a flag.
 ///
 /// # Invariants
 ///
-/// `file` has a reference taken by `rhist_file_get()`. `flags` points to the flags of the file, or to [`NO_FLAGS`] if
-/// there is none.
+/// `file`, if present, has a reference taken by `rhist_file_get()`, and `flags` points to its
+/// flags. Otherwise `flags` points to [`NO_FLAGS`].
 pub(crate) struct TaskFilter {
     flags: NonNull<usize>,
     file: Option<NonNull<bindings::trace_event_file>>,
@@ -197,13 +200,13 @@ static NO_FLAGS: usize = 0;
 
 // SAFETY: Any task may drop the reference. The file is only read.
 unsafe impl Send for TaskFilter {}
-// SAFETY: As above.
+// SAFETY: The file is only read through a shared reference.
 unsafe impl Sync for TaskFilter {}
 
 impl TaskFilter {
-    /// Takes a reference on the file of an event in its tracing directory. For the marker there
-    /// is no file: the kernel records it for all tasks. Takes `event_mutex`. Fails with `ENODEV` if the instance is
-    /// gone.
+    /// Takes a reference on the file of an event in its tracing directory. The marker needs no
+    /// file: the kernel records it for all tasks. Takes `event_mutex`. Fails with `ENODEV` if the
+    /// instance is gone.
     pub(crate) fn new(event: &Event, instance: &Instance) -> Result<Self> {
         let mut filter = Self {
             flags: NonNull::from(&NO_FLAGS),
@@ -213,12 +216,13 @@ impl TaskFilter {
             return Ok(filter);
         }
         instance.with_event_mutex(|| {
-            // SAFETY: event_mutex is held in this closure, so the file stays until it has our reference.
+            // SAFETY: event_mutex is held in this closure, so the file stays until it has our
+            // reference.
             unsafe {
                 for_each_locked(event.dir().array()?, |listed| {
                     if listed.id == event.id() && filter.file.is_none() {
                         bindings::rhist_file_get(listed.file.as_ptr());
-                        // INVARIANT: There is a reference now.
+                        // INVARIANT: The file has our reference now.
                         filter.file = Some(listed.file);
                         filter.flags =
                             NonNull::new(&raw mut (*listed.file.as_ptr()).flags).ok_or(EINVAL)?;
@@ -236,7 +240,7 @@ impl TaskFilter {
     /// The flags of the file. Any context.
     #[inline(always)]
     fn flags(&self) -> usize {
-        // SAFETY: By the type invariant they are there. The kernel changes them atomically.
+        // SAFETY: By the type invariant `flags` is valid. The kernel changes the flags atomically.
         unsafe { self.flags.read_volatile() }
     }
 
@@ -246,8 +250,8 @@ impl TaskFilter {
         self.flags() & bindings::EVENT_FILE_FL_PID_FILTER as usize != 0
     }
 
-    /// Whether the event has a trigger of the kernel, in the tracing directory, that needs the record of a hit. Any
-    /// context.
+    /// Whether the event has a trigger of the kernel, in the tracing directory, that needs the
+    /// record of a hit. Any context.
     pub(crate) fn needs_record(&self) -> bool {
         self.flags() & bindings::EVENT_FILE_FL_TRIGGER_COND as usize != 0
     }
@@ -263,7 +267,7 @@ impl TaskFilter {
     #[inline(never)]
     fn ignores_current(&self, _preempt: PreemptOff<'_>) -> bool {
         self.file.is_some_and(|file| {
-            // SAFETY: By the type invariant there is a reference on the file; and preemption is off.
+            // SAFETY: By the type invariant the file has our reference; and preemption is off.
             unsafe { bindings::rhist_file_ignores_task(file.as_ptr()) }
         })
     }
@@ -272,7 +276,8 @@ impl TaskFilter {
 impl Drop for TaskFilter {
     fn drop(&mut self) {
         if let Some(file) = self.file {
-            // SAFETY: By the type invariant there is a reference, which is not used afterwards.
+            // SAFETY: By the type invariant the file has our reference, which is not used
+            // afterwards.
             unsafe { bindings::rhist_file_put(file.as_ptr()) }
         }
     }
@@ -321,25 +326,27 @@ impl Drop for EventModuleRef {
     }
 }
 
-/// What is pinned of an event while it is looked up.
+/// A pin on an event while it is looked up.
 enum EarlyPin {
     EventProbe(EventProbeRef),
-    /// And the event.
+    /// The module of another event, and the event.
     Module(EventModuleRef, *mut bindings::trace_event_call),
 }
 
 impl EarlyPin {
-    /// Pins an event probe, or the module of another event. Takes `event_mutex`. Fails as [`find_locked`], with `ENOMEM`,
-    /// and with `EBUSY` while the module is being loaded: if its init failed, it would go, and with it the event.
+    /// Pins an event probe, or the module of another event. Takes `event_mutex`. Fails as
+    /// [`find_locked`], with `ENOMEM`, and with `EBUSY` while the module is being loaded: if its
+    /// init failed, the module and the event would vanish.
     fn new(name: &EventName<'_>, instance: &Arc<Instance>) -> Result<Self> {
         let mut pin = None;
         instance.with_event_mutex(|| {
-            // SAFETY: event_mutex is held in this closure, so the event stays registered until it is pinned.
+            // SAFETY: event_mutex is held in this closure, so the event stays registered until it
+            // is pinned.
             unsafe {
                 let call = find_locked(name)?;
                 if (*call).flags & bindings::TRACE_EVENT_FL_EPROBE as ffi::c_int != 0 {
                     to_result(bindings::rhist_event_probe_pin(call))?;
-                    // INVARIANT: It was pinned.
+                    // INVARIANT: `rhist_event_probe_pin()` has pinned it.
                     pin = Some(Self::EventProbe(EventProbeRef {
                         call,
                         instance: instance.clone(),
@@ -347,7 +354,8 @@ impl EarlyPin {
                 } else {
                     let mut module = ptr::null_mut();
                     to_result(bindings::rhist_event_get_module(call, &mut module))?;
-                    // INVARIANT: It was referenced, if there is one.
+                    // INVARIANT: `rhist_event_get_module()` has referenced the module, or set
+                    // `module` to null.
                     pin = Some(Self::Module(EventModuleRef(module), call));
                 }
             }
@@ -374,7 +382,8 @@ impl Drop for EventProbeRef {
     /// Takes `event_mutex`.
     fn drop(&mut self) {
         self.instance.with_event_mutex_retry(|| {
-            // SAFETY: event_mutex is held. By the type invariant `self` owns a pin, which is not used afterwards.
+            // SAFETY: event_mutex is held. By the type invariant `self` owns a pin, which is not
+            // used afterwards.
             unsafe { bindings::rhist_event_probe_unpin(self.call) };
             Ok(())
         });
@@ -383,7 +392,7 @@ impl Drop for EventProbeRef {
 
 /// A probe that does nothing, to pin one of the kernel's user events.
 ///
-/// A reference on such an event does not keep it from being removed, but its being enabled does
+/// A reference on such an event does not keep it from being removed, but enabling it does
 /// (`user_event_put()`, `destroy_user_event()`). So its programs see the event enabled meanwhile.
 ///
 /// # Invariants
@@ -420,11 +429,12 @@ impl UnregisteredNopProbe {
     ) -> Result<NopProbe> {
         self.0.event_call = call;
         let file = KBox::into_raw(self.0);
-        // SAFETY: `call` is registered, and the caller holds event_mutex. `file` is initialised as far as a
-        // probe reads it, and is freed only after it is unregistered.
+        // SAFETY: `call` is registered, and the caller holds event_mutex. `file` is initialised as
+        // far as a probe reads it, and is freed only after it is unregistered.
         let listens = to_result(unsafe { bindings::rhist_event_reg(call, file, true) });
         if let Err(err) = listens {
-            // SAFETY: `file` is from `KBox::into_raw` above. Registration failed, so nobody else has it.
+            // SAFETY: `file` is from `KBox::into_raw` above. Registration failed, so the kernel
+            // does not keep it.
             drop(unsafe { KBox::from_raw(file) });
             return Err(err);
         }
@@ -437,16 +447,17 @@ impl UnregisteredNopProbe {
 }
 
 impl Drop for NopProbe {
-    /// Unregisters the probe. Takes `event_mutex`, then waits for running probes. Task context, sleeps.
+    /// Unregisters the probe. Takes `event_mutex`, then waits for running probes. Task context,
+    /// sleeps.
     fn drop(&mut self) {
         let file = self.file.as_ptr();
         self.instance.with_event_mutex_retry(|| {
-            // SAFETY: event_mutex is held in this closure. By the type invariant the probe is registered,
-            // which keeps the event.
+            // SAFETY: event_mutex is held in this closure. By the type invariant the probe is
+            // registered, which keeps the event.
             to_result(unsafe { bindings::rhist_event_reg((*file).event_call, file, false) })
         });
-        // SAFETY: By the type invariant `file` is from a box. It is unregistered, and after the wait no probe
-        // uses it.
+        // SAFETY: By the type invariant `file` is from a box. It is unregistered, and after the
+        // wait no probe uses it.
         unsafe {
             bindings::rhist_tracepoint_synchronize_unregister();
             drop(KBox::from_raw(file));
@@ -456,8 +467,8 @@ impl Drop for NopProbe {
 
 // SAFETY: Any task may drop the references, and unregister the probe with event_mutex.
 unsafe impl Send for Event {}
-// SAFETY: Through a shared reference only the event is read: its class, names, fields and tracepoint do not
-// change while it is pinned.
+// SAFETY: Through a shared reference only the event is read: its class, names, fields and
+// tracepoint do not change while it is pinned.
 unsafe impl Sync for Event {}
 
 /// A field of an event's record, as the kernel describes it.
@@ -473,8 +484,8 @@ pub(crate) struct KernelField<'a> {
     pub(crate) filter_type: u32,
 }
 
-/// The common fields at the beginning of every record (`struct trace_entry`). The kernel's own list of them
-/// (`trace_define_common_fields()`) is not exported.
+/// The common fields at the beginning of every record (`struct trace_entry`). The kernel's own list
+/// of them (`trace_define_common_fields()`) is not exported.
 pub(crate) const COMMON_FIELDS: [KernelField<'static>; 4] = [
     common(c"common_type", c"unsigned short", 0, 2, false),
     common(c"common_flags", c"unsigned char", 2, 1, false),
@@ -514,8 +525,8 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// `EINVAL` if there is no such event, or it cannot be enabled (`ftrace:*`); `EBUSY` if it is being
-    /// removed; `ENOMEM`.
+    /// `EINVAL` if the event does not exist or cannot be enabled (`ftrace:*`); `EBUSY` if it is
+    /// being removed; `ENOMEM`.
     pub(crate) fn find(name: EventName<'_>, instance: &Arc<Instance>) -> Result<Self> {
         let pin = EventPin::new(&name, instance)?;
         let call = NonNull::new(pin.call()).ok_or(EINVAL)?;
@@ -527,8 +538,8 @@ impl Event {
         })
     }
 
-    /// Finds an event without pinning it: it may be gone when this returns. Takes `event_mutex`. Fails as
-    /// [`Event::find`].
+    /// Finds an event without pinning it: it may be gone when this returns. Takes `event_mutex`.
+    /// Fails as [`Event::find`].
     pub(crate) fn find_id(name: EventName<'_>, instance: &Instance) -> Result<EventId> {
         let mut id = None;
         instance.with_event_mutex(|| {
@@ -539,12 +550,12 @@ impl Event {
         id.ok_or(EINVAL)
     }
 
-    /// Returns the event `ftrace:print`, which is recorded for writes to `trace_marker` of a tracing
-    /// directory. Takes `event_mutex`.
+    /// Returns the event `ftrace:print`, which is recorded for writes to `trace_marker` of a
+    /// tracing directory. Takes `event_mutex`.
     ///
     /// # Errors
     ///
-    /// `ENODEV` if the kernel has no such event.
+    /// `ENODEV` if the kernel lacks this event.
     pub(crate) fn marker(dir: &TracingDir) -> Result<Self> {
         let top = top_array()?;
         // SAFETY: The top instance is never removed, nor is its `trace_marker_file`.
@@ -560,9 +571,9 @@ impl Event {
         })
     }
 
-    /// Pins the instance of a marker, as each instance has its own `trace_marker`. Does nothing for other
-    /// events and for the top instance. `open_file` is any open file of tracefs. Takes `event_mutex`. Fails
-    /// as [`KeptInstance::new`].
+    /// Pins the instance of a marker, as each instance has its own `trace_marker`. Does nothing for
+    /// other events and for the top instance. `open_file` is any open file of tracefs. Takes
+    /// `event_mutex`. Fails as [`KeptInstance::new`].
     pub(crate) fn keep_marker(&mut self, open_file: &KernelFile) -> Result {
         if self.is_marker() && !self.dir.is_top() {
             self.instance = Some(KeptInstance::new(&self.dir, open_file)?);
@@ -575,7 +586,7 @@ impl Event {
         self.pin.is_none()
     }
 
-    /// Whether there is an event of this name that can be enabled. Takes `event_mutex`.
+    /// Whether an event of this name exists and can be enabled. Takes `event_mutex`.
     pub(crate) fn exists(system: &CStr, event: &CStr) -> bool {
         EventFileRef::get(system, event).is_ok()
     }
@@ -590,10 +601,11 @@ impl Event {
         EventId(self.call())
     }
 
-    /// Whether a hit may wait for user memory of its program before it gets to rhist, and so as long as the
-    /// program likes.
+    /// Whether a hit may wait for user memory of its program before it gets to rhist; the program
+    /// can delay it for any time.
     pub(crate) fn may_fault(&self) -> bool {
-        // SAFETY: By the type invariant the event stays registered, and so do its class and its tracepoint.
+        // SAFETY: By the type invariant the event stays registered, and so do its class and its
+        // tracepoint.
         unsafe { bindings::rhist_event_may_fault(self.call()) }
     }
 
@@ -610,23 +622,23 @@ impl Event {
 
     /// Returns the system and the name.
     pub(crate) fn names(&self) -> [&CStr; 2] {
-        // SAFETY: By the type invariant the event stays registered, and so do its class and its name. Both
-        // names end in a NUL.
+        // SAFETY: By the type invariant the event stays registered, and so do its class and its
+        // name. Both names end in a NUL.
         unsafe {
             let system = (*(*self.call()).class).system;
             [system, bindings::rhist_event_name(self.call())].map(|name| CStr::from_char_ptr(name))
         }
     }
 
-    /// Calls `visit` for each field of the record in the order of definition, without the common fields,
-    /// until it fails.
+    /// Calls `visit` for each field of the record in the order of definition, without the common
+    /// fields, until it fails.
     pub(crate) fn for_each_field(
         &self,
         mut visit: impl FnMut(KernelField<'_>) -> Result,
     ) -> Result {
-        // The kernel adds each field at the head of the list, so go backwards.
-        // SAFETY: By the type invariant the event stays registered. Its list of fields is complete before the
-        // event can be found, and does not change until it is removed. The strings end in a NUL.
+        // The kernel adds each field at the head of the list, so go backwards. SAFETY: By the type
+        // invariant the event stays registered. Its list of fields is complete before the event can
+        // be found, and does not change until it is removed. The strings end in a NUL.
         unsafe {
             let head = bindings::rhist_event_fields(self.call());
             let mut link = (*head).prev;
@@ -652,7 +664,7 @@ impl Event {
 pub(crate) struct EventId(*mut bindings::trace_event_call);
 
 impl EventId {
-    /// Returns a number that no other event has as long as this one exists.
+    /// Returns a number that identifies the event while it exists.
     pub(crate) fn number(self) -> u64 {
         self.0 as usize as u64
     }
@@ -663,20 +675,21 @@ pub(crate) struct ListedEvent<'a> {
     pub(crate) id: EventId,
     pub(crate) system: &'a CStr,
     pub(crate) event: &'a CStr,
-    /// The event can be enabled. Those of the tracer itself (`ftrace:*`) cannot.
+    /// Whether the event can be enabled. The tracer's own events (`ftrace:*`) cannot.
     pub(crate) enables: bool,
-    /// The event has triggers of the kernel in this instance.
+    /// Whether the event has triggers of the kernel in this instance.
     pub(crate) triggered: bool,
     /// Its file in this instance.
     file: NonNull<bindings::trace_event_file>,
 }
 
-/// Calls `visit` with `event_mutex` held for each event of a tracing directory, in the order of the kernel's
-/// `available_events`, until it fails. Task context, sleeps.
+/// Calls `visit` with `event_mutex` held for each event of a tracing directory, in the order of the
+/// kernel's `available_events`, until it fails. Task context, sleeps.
 ///
 /// # Errors
 ///
-/// `ENODEV` if the instance of the directory was removed; the errors of [`Instance::with_event_mutex`] and of `visit`.
+/// `ENODEV` if the instance of the directory was removed; the errors of
+/// [`Instance::with_event_mutex`] and of `visit`.
 pub(crate) fn for_each(
     instance: &Instance,
     dir: &TracingDir,
@@ -686,9 +699,9 @@ pub(crate) fn for_each(
     instance.with_event_mutex(|| unsafe { for_each_locked(dir.array()?, visit) })
 }
 
-/// Finds an event by name. A user event of the kernel and one of rhist may have the same name; then the older one,
-/// which comes last in the list, has the directory and is found. Fails with `EINVAL` if there is none that can be
-/// enabled, and as [`for_each_locked`].
+/// Finds an event by name. A user event of the kernel and one of rhist may have the same name; then
+/// the older one, which comes last in the list, has the directory and is found. Fails with `EINVAL`
+/// if no event of this name can be enabled, and as [`for_each_locked`].
 ///
 /// # Safety
 ///
@@ -707,7 +720,7 @@ unsafe fn find_locked(name: &EventName<'_>) -> Result<*mut bindings::trace_event
     call.ok_or(EINVAL)
 }
 
-/// Whether there is an event of this name. `top` is the top instance, which has all events.
+/// Whether an event of this name exists. `top` is the top instance, which has all events.
 ///
 /// # Safety
 ///
@@ -729,8 +742,8 @@ pub(super) unsafe fn exists_locked(
     searched.is_err()
 }
 
-/// Calls `visit` for each event of an instance, the newest first, as in the kernel's `available_events`, until it
-/// fails.
+/// Calls `visit` for each event of an instance, the newest first, as in the kernel's
+/// `available_events`, until it fails.
 ///
 /// # Errors
 ///
@@ -743,8 +756,8 @@ unsafe fn for_each_locked(
     array: NonNull<bindings::trace_array>,
     mut visit: impl FnMut(ListedEvent<'_>) -> Result,
 ) -> Result {
-    // SAFETY: The caller holds event_mutex, under which instances are removed and the list, the files on it
-    // and their events change.
+    // SAFETY: The caller holds event_mutex, under which instances are removed and the list, the
+    // files on it and their events change.
     unsafe {
         let head = bindings::rhist_events(array.as_ptr());
         let mut link = (*head).next;

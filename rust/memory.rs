@@ -11,17 +11,18 @@ use kernel::{
     prelude::*, //
 };
 
-/// Copies kernel memory at `address` to `to` (`copy_from_kernel_nofault()`). Returns false if not all of it
-/// can be read. Any context, NMI included.
+/// Copies kernel memory at `address` to `to` (`copy_from_kernel_nofault()`). Returns false if not
+/// all of it can be read. Any context, NMI included.
 pub(crate) fn read_kernel(to: &mut [u8], address: usize) -> bool {
     // SAFETY: `to` is valid for its length. The function handles faults at `address`.
     unsafe { bindings::rhist_read_kernel(to.as_mut_ptr().cast(), address as *const _, to.len()) }
 }
 
-/// Copies user memory of the running task at `address` to `to` (`copy_from_user_nofault()`). Returns false if
-/// not all of it can be read without a page fault. Any context, NMI included.
+/// Copies user memory of the running task at `address` to `to` (`copy_from_user_nofault()`).
+/// Returns false if not all of it can be read without a page fault. Any context, NMI included.
 pub(crate) fn read_user(to: &mut [u8], address: usize) -> bool {
-    // SAFETY: `to` is valid for its length. The function checks the range at `address` and handles faults.
+    // SAFETY: `to` is valid for its length. The function checks the range at `address` and handles
+    // faults.
     unsafe { bindings::rhist_read_user(to.as_mut_ptr().cast(), address, to.len()) }
 }
 
@@ -31,7 +32,8 @@ pub(crate) fn is_user(address: usize, size: usize) -> bool {
     unsafe { bindings::rhist_access_ok(address, size) }
 }
 
-/// Bytes of memory that can be allocated without swapping, as far as the kernel can say.
+/// Returns the number of bytes of memory that can be allocated without swapping, as far as the
+/// kernel knows.
 pub(crate) fn available() -> usize {
     // SAFETY: No requirements.
     let pages = unsafe { bindings::rhist_available_pages() };
@@ -40,16 +42,17 @@ pub(crate) fn available() -> usize {
         .saturating_mul(PAGE_SIZE)
 }
 
-/// Reads a number from `source` and advances it; `None` if it cannot be read. Task context, may sleep.
+/// Reads a number from `source` and advances it; `None` if it cannot be read. Task context, may
+/// sleep.
 pub(crate) fn read_number(source: &mut IovIterSource<'_>) -> Option<i32> {
     let mut number = 0;
-    // SAFETY: `source` is a valid source iterator, borrowed exclusively. The type is the same one, from
-    // another run of bindgen.
+    // SAFETY: `source` is a valid source iterator, borrowed exclusively. The type is the same one,
+    // from another run of bindgen.
     unsafe { bindings::rhist_read_number(source.as_raw().cast(), &mut number) }.then_some(number)
 }
 
-/// Copies the string at `address` in user memory of the running task, without its NUL. Task context, may
-/// sleep.
+/// Copies the string at `address` in user memory of the running task, without its NUL. Task
+/// context, may sleep.
 ///
 /// # Errors
 ///

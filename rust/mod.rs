@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Wrappers over the C interface of the kernel's tracing that the `kernel` crate does not have.
+//! Wrappers for the C interfaces of the kernel's tracing that the `kernel` crate lacks.
 //!
-//! Nothing else in the module calls C. Each wrapper says in which context it may be used and what
-//! it holds; what is not said otherwise is for task context and may sleep.
+//! Nothing else in the module calls C. Each wrapper documents the context in which it may be used
+//! and the locks that it takes; the default is task context, where it may sleep.
 
 mod bindings;
 pub(crate) mod boot;

@@ -8,7 +8,7 @@ pub(crate) use bindings::rhist_parameters as Parameters;
 
 /// Returns the parameters that the module was loaded with. Any context.
 pub(crate) fn parameters() -> Parameters {
-    // SAFETY: The kernel sets the parameters before it calls the module's init function, which is the first of its
-    // Rust code to run. Nothing writes to them afterwards.
+    // SAFETY: The kernel sets the parameters before it calls the module's init function, which is
+    // the first of its Rust code to run. Nothing writes to them afterwards.
     unsafe { bindings::rhist_parameters }
 }

@@ -25,7 +25,8 @@ pub(crate) const ERR: Mask = bindings::RHIST_EPOLLERR;
 ///
 /// # Invariants
 ///
-/// `file` and `table` are the arguments of a call of `poll()` that does not return before the end of `'a`.
+/// `file` and `table` are the arguments of a call of `poll()` that does not return before the end
+/// of `'a`.
 pub(crate) struct PollTable<'a> {
     file: *mut bindings::file,
     table: *mut bindings::poll_table_struct,
@@ -35,7 +36,8 @@ pub(crate) struct PollTable<'a> {
 impl PollTable<'_> {
     /// # Safety
     ///
-    /// Both must be the arguments of a call of `poll()` that does not return while the result exists.
+    /// Both must be the arguments of a call of `poll()` that does not return while the result
+    /// exists.
     pub(super) unsafe fn new(
         file: *mut bindings::file,
         table: *mut bindings::poll_table_struct,
@@ -55,7 +57,8 @@ impl PollTable<'_> {
 
 /// A wait queue for tasks in `poll(2)`, which can be woken from any context.
 ///
-/// A task waits here only while the file is open whose `poll()` has queued it. The file must keep the queue.
+/// A task waits here only while the file is open whose `poll()` has queued it. The file must keep
+/// the queue.
 ///
 /// # Invariants
 ///
@@ -68,7 +71,8 @@ pub(crate) struct PollQueue {
 
 // SAFETY: Any task may use and free the queue: the wait queue has its own lock.
 unsafe impl Send for PollQueue {}
-// SAFETY: The wait queue has its own lock, and an irq_work may be queued concurrently from any context.
+// SAFETY: The wait queue has its own lock, and an irq_work may be queued concurrently from any
+// context.
 unsafe impl Sync for PollQueue {}
 
 impl PollQueue {
@@ -84,12 +88,13 @@ impl PollQueue {
     /// Queues the caller of `poll()`. If it is going to wait, this ends in a full memory barrier
     /// (`poll_wait()`): then check the condition.
     pub(crate) fn wait(&self, table: &PollTable<'_>) {
-        // SAFETY: The queue is initialised by the type invariant, and kept by the file. By the invariant of
-        // `PollTable`, `file` and `table` are valid.
+        // SAFETY: The queue is initialised by the type invariant, and kept by the file. By the
+        // invariant of `PollTable`, `file` and `table` are valid.
         unsafe { bindings::rhist_poll_wait(table.file, self.queue.get(), table.table) }
     }
 
-    /// Wakes all tasks that wait, from an interrupt soon after (`irq_work`). Any context, NMI included.
+    /// Wakes all waiting tasks, from an interrupt soon after (`irq_work`). Any context, NMI
+    /// included.
     pub(crate) fn wake(&self) {
         // SAFETY: The queue is initialised by the type invariant, and `drop` waits for the work.
         unsafe { bindings::rhist_poll_wake(self.queue.get()) };
@@ -100,8 +105,8 @@ impl PollQueue {
 impl PinnedDrop for PollQueue {
     /// Waits for a wakeup that is still running. Task context, may sleep.
     fn drop(self: Pin<&mut Self>) {
-        // SAFETY: The queue is initialised by the type invariant. `self` is the last reference, so nobody can
-        // wake it any more; and no open file keeps it, so no task waits.
+        // SAFETY: The queue is initialised by the type invariant. `self` is the last reference, so
+        // it cannot be woken any more; and no open file keeps it, so no task waits.
         unsafe { bindings::rhist_poll_queue_end(self.queue.get()) };
     }
 }

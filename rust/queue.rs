@@ -15,12 +15,14 @@ use kernel::{
     },
 };
 
-/// An unbound workqueue. Dropping it waits for all work and sleeps, so it must not be dropped by work on it.
+/// An unbound workqueue. Dropping it waits for all work and sleeps, so it must not be dropped by
+/// work on it.
 pub(crate) struct Queue(NonNull<bindings::workqueue_struct>);
 
 // SAFETY: Any task may destroy a workqueue.
 unsafe impl Send for Queue {}
-// SAFETY: The workqueue functions lock the queue themselves, so any task may queue work or drain it.
+// SAFETY: The workqueue functions lock the queue themselves, so any task may queue work or drain
+// it.
 unsafe impl Sync for Queue {}
 
 impl Queue {
@@ -33,20 +35,20 @@ impl Queue {
 
     /// The queue for [`workqueue::Queue::enqueue`].
     pub(crate) fn get(&self) -> &workqueue::Queue {
-        // SAFETY: The queue is valid as long as `self`, which the result borrows. The cast is between two
-        // bindings of `struct workqueue_struct`.
+        // SAFETY: The queue is valid as long as `self`, which the result borrows. The cast is
+        // between two bindings of `struct workqueue_struct`.
         unsafe { workqueue::Queue::from_raw(self.0.as_ptr().cast()) }
     }
 
-    /// Queues delayed work, or has it run now if it waits. Any context.
+    /// Queues delayed work, or makes it run now if it is waiting. Any context.
     pub(crate) fn enqueue_now<T, const ID: u64>(&self, item: Arc<T>)
     where
         T: WorkItem<ID, Pointer = Arc<T>> + HasDelayedWork<T, ID>,
     {
         let item = Arc::into_raw(item);
-        // SAFETY: The queue is valid as long as `self`, and the item as long as its work is queued,
-        // which owns a reference that `run()` gets. If there was such a work already, it has one of
-        // its own.
+        // SAFETY: The queue is valid as long as `self`, and the item as long as its work is queued:
+        // the work owns a reference, which `run()` gets. If the work was queued already, it owns
+        // one of its own, and this one is dropped.
         unsafe {
             let work = Work::raw_get(T::raw_get_work(item.cast_mut()));
             if bindings::rhist_queue_now(self.0.as_ptr(), work.cast()) {
@@ -55,8 +57,8 @@ impl Queue {
         }
     }
 
-    /// Waits until no work is queued or running. Sleeps. Only work on this queue may queue more work
-    /// meanwhile.
+    /// Waits until no work is queued or running. Sleeps. Only work on this queue may queue more
+    /// work meanwhile.
     pub(crate) fn drain(&self) {
         // SAFETY: The queue is valid as long as `self`.
         unsafe { bindings::drain_workqueue(self.0.as_ptr()) }
@@ -65,7 +67,8 @@ impl Queue {
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        // SAFETY: `new` has allocated the queue. `self` is not borrowed, so nothing queues work any more.
+        // SAFETY: `new` has allocated the queue. `self` is not borrowed, so nothing queues work any
+        // more.
         unsafe { bindings::destroy_workqueue(self.0.as_ptr()) }
     }
 }

@@ -25,11 +25,12 @@ impl SharedPage {
         Ok(Self(Page::alloc_page(GFP_KERNEL | __GFP_ZERO)?))
     }
 
-    /// Sets or clears a bit: mask `1 << bit % 8` of byte `bit / 8`. Ignores bits beyond [`Self::BITS`]. Any
-    /// context.
+    /// Sets or clears a bit: mask `1 << bit % 8` of byte `bit / 8`. Ignores bits beyond
+    /// [`Self::BITS`]. Any context.
     pub(crate) fn set(&self, bit: u32, on: bool) {
         if bit < Self::BITS {
-            // SAFETY: `self` owns the page, and `bit` is in it. All writes to the page are atomic operations.
+            // SAFETY: `self` owns the page, and `bit` is in it. All writes to the page are atomic
+            // operations.
             unsafe { bindings::rhist_set_page_bit(self.0.as_ptr().cast(), bit, on) }
         }
     }

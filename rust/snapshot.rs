@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The conditional snapshot of a trace instance: an action of a histogram decides whether the kernel swaps the
-//! ring buffer of the instance and that of its file `snapshot`.
+//! The conditional snapshot of a trace instance: an action of a histogram decides whether the
+//! kernel swaps the instance's ring buffer with the buffer of its file `snapshot`.
 //!
 //! C source: `kernel/trace/trace_snapshot.c`.
 
@@ -25,13 +25,14 @@ use kernel::{
     prelude::*, //
 };
 
-/// The conditional snapshot of an instance, which has only one: enabled as long as this exists, and the instance
-/// with it. Meanwhile writes to the file `snapshot` of the instance fail with `EBUSY`, and triggers of the kernel take
-/// no snapshots of it.
+/// The conditional snapshot of an instance, which has only one. It is enabled, and the instance
+/// kept, while this exists. Meanwhile writes to the file `snapshot` of the instance fail with
+/// `EBUSY`, and triggers of the kernel take no snapshots of it.
 ///
 /// # Invariants
 ///
-/// The conditional snapshot of `array` was enabled with [`update`]. `array` is the top instance, or kept by `instance`.
+/// The conditional snapshot of `array` was enabled with [`update`]. `array` is the top instance, or
+/// kept by `instance`.
 pub(crate) struct KernelSnapshot {
     array: NonNull<bindings::trace_array>,
     /// Keeps the instance; `None` for the top one.
@@ -47,13 +48,13 @@ unsafe impl Sync for KernelSnapshot {}
 type Decide<'a> = &'a mut dyn FnMut() -> bool;
 
 impl KernelSnapshot {
-    /// Enables the conditional snapshot of the instance of `dir`. `open_file` is any open file of tracefs. Task
-    /// context; takes `event_mutex` and `trace_types_lock`.
+    /// Enables the conditional snapshot of the instance of `dir`. `open_file` is any open file of
+    /// tracefs. Task context; takes `event_mutex` and `trace_types_lock`.
     ///
     /// # Errors
     ///
-    /// `EBUSY` if it is enabled already, a tracer uses the snapshot, or the ring buffer is mapped; `ENODEV` if the
-    /// kernel has no snapshots, or the instance was removed; `ENOENT`, `ENOMEM`.
+    /// `EBUSY` if it is enabled already, a tracer uses the snapshot, or the ring buffer is mapped;
+    /// `ENODEV` if the kernel lacks snapshots, or the instance was removed; `ENOENT`, `ENOMEM`.
     pub(crate) fn new(dir: &TracingDir, open_file: &KernelFile) -> Result<Self> {
         let instance = match dir.is_top() {
             true => None,
@@ -63,7 +64,8 @@ impl KernelSnapshot {
             Some(instance) => instance.array(),
             None => event::top_array()?,
         };
-        // SAFETY: The instance is kept by `instance`, or is the top one, until the snapshot is disabled.
+        // SAFETY: The instance is kept by `instance`, or is the top one, until the snapshot is
+        // disabled.
         to_result(unsafe { bindings::rhist_snapshot_enable(array.as_ptr(), Some(update)) })?;
         // INVARIANT: Enabled above.
         Ok(Self {
@@ -72,23 +74,24 @@ impl KernelSnapshot {
         })
     }
 
-    /// Takes a snapshot if `decide` says so. It is called with `max_lock` of the instance held and interrupts off, so
-    /// that only one CPU decides at a time: it must be short, and must not take a snapshot or hit an event.
+    /// Takes a snapshot if `decide` returns true. `decide` is called with `max_lock` of the
+    /// instance held and interrupts off, so that only one CPU decides at a time: it must be short,
+    /// and must not take a snapshot or hit an event.
     ///
-    /// It is not called, and no snapshot taken, while the kernel has stopped tracing in the instance; and in NMI, of
-    /// which the kernel leaves a note in the trace. Any context.
+    /// Takes no snapshot, and does not call `decide`, while the kernel has stopped tracing in the
+    /// instance; nor in an NMI, of which the kernel leaves a note in the trace. Any context.
     pub(crate) fn take(&self, _preempt: PreemptOff<'_>, mut decide: Decide<'_>) {
         let data = ptr::from_mut(&mut decide).cast();
-        // SAFETY: By the type invariant the instance exists, and its condition is `update`, which gets a pointer to
-        // `decide` during this call only. Preemption is off.
+        // SAFETY: By the type invariant the instance exists, and its condition is `update`, which
+        // gets a pointer to `decide` during this call only. Preemption is off.
         unsafe { bindings::rhist_snapshot_take(self.array.as_ptr(), data) }
     }
 }
 
 impl Drop for KernelSnapshot {
-    /// Disables the conditional snapshot, which stays allocated. Takes `trace_types_lock`. Task context with interrupts
-    /// on. Drop it only a grace period after the trigger was removed: hits borrow it until then, and the kernel must
-    /// not call the condition of another owner for them.
+    /// Disables the conditional snapshot, which stays allocated. Takes `trace_types_lock`. Task
+    /// context with interrupts on. Drop it only a grace period after the trigger was removed: hits
+    /// borrow it until then, and the kernel must not call the condition of another owner for them.
     fn drop(&mut self) {
         // SAFETY: By the type invariant it is enabled, and the instance still kept.
         unsafe { bindings::rhist_snapshot_disable(self.array.as_ptr()) }
@@ -99,14 +102,16 @@ impl Drop for KernelSnapshot {
 ///
 /// # Safety
 ///
-/// `data` must be null, or point to a [`Decide`] that nobody else uses during the call.
+/// `data` must be null, or point to a [`Decide`] for the exclusive use of this call.
 unsafe extern "C" fn update(_tr: *mut bindings::trace_array, data: *mut ffi::c_void) -> bool {
-    // Called for something else than a hit, such as a trigger `snapshot`. Keep the snapshot that a hit has taken.
+    // Null if called for something other than a hit, such as a trigger `snapshot`. Keep the
+    // snapshot that a hit has taken.
     if data.is_null() {
         return false;
     }
-    // SAFETY: Only `take` passes data: an instance has one condition at a time, and hits pass theirs only while their
-    // owner has enabled it. `decide` there is not used until the kernel returns.
+    // SAFETY: Only `take` passes data: an instance has one condition at a time, and hits pass their
+    // data only while their owner has enabled it. `take` does not use `decide` until the kernel
+    // returns.
     let decide = unsafe { &mut *data.cast::<Decide<'_>>() };
     decide()
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::sync::PreemptOff;
 use core::mem::MaybeUninit;
 
-// What C writes as unsigned long is read as this.
+// C's unsigned long is read as a u64.
 const _: () = assert!(size_of::<usize>() == size_of::<u64>());
 
 /// Whether [`save`] can begin at a given frame.
@@ -27,15 +27,15 @@ pub(crate) const CAN_BEGIN: bool = cfg!(any(
 #[derive(Clone, Copy)]
 pub(crate) struct Frame<'a> {
     frame: &'a bindings::rhist_frame,
-    /// How many functions there may be from this one to the traced one.
+    /// Maximum number of functions from this one to the traced one.
     pub(crate) before: usize,
 }
 
 impl Frame<'_> {
     /// # Safety
     ///
-    /// `frame` must be valid for `'a`, and filled by `rhist_frame_of_caller()` with the frame of a function
-    /// that does not return before the end of `'a`.
+    /// `frame` must be valid for `'a`, and filled by `rhist_frame_of_caller()` with the frame of a
+    /// function that does not return before the end of `'a`.
     #[inline(always)]
     pub(crate) unsafe fn from_raw(frame: *const bindings::rhist_frame, before: usize) -> Self {
         // SAFETY: The caller keeps `frame` valid for `'a`.
@@ -44,27 +44,28 @@ impl Frame<'_> {
     }
 }
 
-/// Calls `run` with the frame of this function. From it to the traced one there may be `before`
-/// functions. Any context.
+/// Calls `run` with the frame of this function. Up to `before` functions may be between it and the
+/// traced one. Any context.
 #[inline(never)]
 pub(crate) fn with_frame(before: usize, run: impl FnOnce(Frame<'_>)) {
     let mut frame = MaybeUninit::uninit();
-    // SAFETY: The function fills `frame` with that of its caller, which is this function: it is not
-    // inlined, and returns after `run`.
+    // SAFETY: The function fills `frame` with the frame of its caller, which is this function: it
+    // is not inlined, and returns after `run`.
     unsafe {
         bindings::rhist_frame_here(frame.as_mut_ptr());
         run(Frame::from_raw(frame.as_ptr(), before));
     }
 }
 
-/// Rules by which stacks are walked, learned from the kernel's unwinder: see `rust/orc.c`. Dropping it ends that: [`save`] may not
-/// be called afterwards.
+/// Rules by which stacks are walked, learned from the kernel's unwinder: see `rust/orc.c`. Dropping
+/// it ends that: [`save`] must not be called afterwards.
 pub(crate) struct Rules(());
 
 impl Rules {
-    /// Gets ready to learn. Where that is not possible, the unwinder walks. Task context, sleeps. To be called once.
+    /// Prepares for learning. If that is not possible, the unwinder walks. Task context, sleeps. To
+    /// be called once.
     pub(crate) fn new() -> Self {
-        // SAFETY: Task context. It is called once, before there are hits.
+        // SAFETY: Task context. It is called once, before the first hit.
         unsafe { bindings::rhist_orc_init() };
         Self(())
     }
@@ -72,35 +73,36 @@ impl Rules {
 
 impl Drop for Rules {
     fn drop(&mut self) {
-        // SAFETY: Task context, and there are no hits any more.
+        // SAFETY: Task context, and all hits have ended.
         unsafe { bindings::rhist_orc_exit() };
     }
 }
 
-/// How stacks were walked.
+/// Statistics of stack walks.
 pub(crate) struct Walks {
     pub(crate) mode: Mode,
-    /// Rules that were learned.
+    /// Number of rules that were learned.
     pub(crate) learned: u64,
-    /// Frames for which the kernel's unwinder was asked.
+    /// Number of frames for which the kernel's unwinder was asked.
     pub(crate) frames: u64,
-    /// Stacks that it had to walk.
+    /// Number of stacks that it had to walk.
     pub(crate) failed: u64,
-    /// Stacks that were walked both ways, to compare.
+    /// Number of stacks that were walked both ways, to compare.
     pub(crate) checked: u64,
 }
 
-/// Where rules first led elsewhere than the kernel's unwinder. Addresses are 0 behind the end of a stack.
+/// The first difference between rules and the kernel's unwinder. Addresses are 0 behind the end of
+/// a stack.
 pub(crate) struct Difference {
-    /// Which frame it was, from 0.
+    /// The index of the frame, from 0.
     pub(crate) nth: u32,
     pub(crate) by_rules: usize,
     pub(crate) by_unwinder: usize,
-    /// The frame before, from which both went.
+    /// The frame before, at which both agree.
     pub(crate) callee: usize,
 }
 
-/// Whether stacks are walked by rules.
+/// The way in which stacks are walked.
 pub(crate) enum Mode {
     /// Rules are not possible on this kernel.
     Unwinder,
@@ -109,7 +111,7 @@ pub(crate) enum Mode {
     Wrong(Difference),
 }
 
-/// How stacks were walked since the module was loaded. Task context.
+/// Returns statistics of stack walks since the module was loaded. Task context.
 pub(crate) fn walks() -> Walks {
     let mut stats = MaybeUninit::uninit();
     // SAFETY: The function fills `stats`.
@@ -137,8 +139,8 @@ pub(crate) fn walks() -> Walks {
 
 /// Fills `places` with the stack of the running task: an address in the function at `frame`, then
 /// the return addresses of that function and its callers. Without [`CAN_BEGIN`] the stack begins at
-/// this function or one that it calls. Returns those that are filled; `None` if there are no
-/// places. Any context, NMI included.
+/// this function or one that it calls. Returns the places that are filled; `None` if `places` is
+/// empty. Any context, NMI included.
 #[inline(always)]
 pub(crate) fn save<'p>(
     frame: Frame<'_>,
@@ -149,16 +151,16 @@ pub(crate) fn save<'p>(
     if n == 0 {
         return None;
     }
-    // SAFETY: `places` is valid for `n` addresses, and `n` is not 0. By the lifetime of `Frame` it
-    // is that of a function that has not returned. Preemption is off.
+    // SAFETY: `places` is valid for `n` addresses, and `n` is not 0. By the lifetime of `Frame` the
+    // function of the frame has not returned. Preemption is off.
     let len = unsafe { bindings::rhist_stack_save(frame.frame, to, n) };
     let filled = places.get_mut(..len as usize)?;
-    // SAFETY: The function has filled so many.
+    // SAFETY: The function has filled this many places.
     Some(unsafe { &mut *(core::ptr::from_mut(filled) as *mut [u64]) })
 }
 
-/// Whether enough of the stack is left for an event that happens within a hit, and the hits that nest in it. Any context,
-/// NMI included.
+/// Whether enough of the stack is left for an event that is emitted by a hit, and the hits that
+/// nest in it. Any context, NMI included.
 pub(crate) fn suffices(_preempt: PreemptOff<'_>) -> bool {
     // SAFETY: Preemption is off.
     unsafe { bindings::rhist_stack_suffices_outlined() }
@@ -172,20 +174,22 @@ pub(crate) fn syscall_handlers() -> [usize; 2] {
     probes
 }
 
-/// Returns the addresses of rhist's handlers for kprobe events and fprobe events, 0 where there is none.
+/// Returns the addresses of rhist's handlers for kprobe events and fprobe events; 0 for a missing
+/// one.
 pub(crate) fn probe_handlers() -> [usize; bindings::RHIST_HANDLERS as usize] {
     let mut handlers = [0; bindings::RHIST_HANDLERS as usize];
-    // SAFETY: The function writes so many addresses to `handlers`.
+    // SAFETY: The function writes as many addresses as `handlers` has items.
     unsafe { bindings::rhist_handlers(handlers.as_mut_ptr()) };
     handlers
 }
 
-/// Returns the functions that may be on the stack of a hit of `event`: the kernel's probe, rhist's probe (0
-/// if there is none), and the iterator that calls them if the tracepoint has several probes. `None` if the
-/// event has no tracepoint of its own.
+/// Returns the functions that may be on the stack of a hit of `event`: the kernel's probe, rhist's
+/// probe (0 if it has none), and the iterator that calls them if the tracepoint has several probes.
+/// `None` if the event does not have its own tracepoint.
 pub(crate) fn handlers(event: &Event) -> Option<[usize; 3]> {
     let ours = probe::find(event).map_or(0, |probe| probe.as_ptr() as usize);
-    // SAFETY: `Event` keeps its event registered, and so its class and its tracepoint, which do not change.
+    // SAFETY: `Event` keeps its event registered, and so its class and its tracepoint, which do not
+    // change.
     unsafe {
         match bindings::rhist_event_iterator(event.call()) {
             0 => None,

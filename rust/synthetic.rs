@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Synthetic events of the kernel, which are hit by actions of histograms.
+//! Synthetic events of the kernel, which actions of histograms emit.
 //!
 //! C sources: `kernel/trace/trace_synth.h`, `kernel/trace/trace_events_synth.c`.
 
@@ -30,14 +30,14 @@ use kernel::{
     sync::Arc, //
 };
 
-/// Most return addresses of a stack in the record of a synthetic event.
+/// Maximum number of return addresses of a stack in the record of a synthetic event.
 pub(crate) const STACK_DEPTH: usize = bindings::RHIST_SYNTH_STACK_MOST as usize;
 
-/// A reference on a synthetic event, which is busy as long as this exists: deleting it, or all of them, fails with
-/// `EBUSY`.
+/// A reference on a synthetic event, which is busy while this exists: deleting it, or all of them,
+/// fails with `EBUSY`.
 ///
-/// A reference on the event's file alone does not suffice: deleting all events would delete those listed before it
-/// first.
+/// A reference on the event's file alone does not suffice: deleting all events would delete the
+/// events listed before it first.
 ///
 /// # Invariants
 ///
@@ -49,8 +49,8 @@ pub(super) struct SynthEventRef {
 }
 
 impl SynthEventRef {
-    /// Whether a file belongs to a synthetic event. The group `synthetic` may have other events: probes can be defined
-    /// in any group.
+    /// Whether a file belongs to a synthetic event. The group `synthetic` may have other events:
+    /// probes can be defined in any group.
     pub(super) fn is_synthetic(file: &EventFileRef) -> bool {
         // SAFETY: `file` keeps the event registered.
         unsafe { bindings::rhist_is_synthetic(file.call()) }
@@ -60,7 +60,7 @@ impl SynthEventRef {
     ///
     /// # Errors
     ///
-    /// `EINVAL` if it is no synthetic event; the errors of [`Instance::with_event_mutex`].
+    /// `EINVAL` if it is not a synthetic event; the errors of [`Instance::with_event_mutex`].
     pub(super) fn new(file: EventFileRef, instance: &Arc<Instance>) -> Result<Self> {
         if !Self::is_synthetic(&file) {
             return Err(EINVAL);
@@ -87,7 +87,8 @@ impl Drop for SynthEventRef {
     /// Takes `event_mutex`; task context.
     fn drop(&mut self) {
         self.instance.with_event_mutex_retry(|| {
-            // SAFETY: event_mutex is held. By the type invariant this is a synthetic event, which counts this user.
+            // SAFETY: event_mutex is held. By the type invariant this is a synthetic event, which
+            // counts this user.
             unsafe { bindings::rhist_synthetic_count(self.call(), -1) };
             Ok(())
         });
@@ -100,8 +101,8 @@ impl Drop for SynthEventRef {
 ///
 /// # Invariants
 ///
-/// `tracepoint` is the tracepoint of the event, and `fields` points to its `n_fields` fields. None of these changes
-/// until the event is deleted.
+/// `tracepoint` is the tracepoint of the event, and `fields` points to its `n_fields` fields. None
+/// of these changes until the event is deleted.
 pub(crate) struct KernelSynthEvent {
     tracepoint: NonNull<bindings::tracepoint>,
     n_fields: usize,
@@ -112,34 +113,35 @@ pub(crate) struct KernelSynthEvent {
 
 // SAFETY: Any task may put the reference.
 unsafe impl Send for KernelSynthEvent {}
-// SAFETY: Through a shared reference the fields are read, which are constant, and the probes of the tracepoint
-// called, which any number of CPUs may do at once.
+// SAFETY: Through a shared reference the fields are read, which are constant, and the probes of the
+// tracepoint called, which any number of CPUs may do at once.
 unsafe impl Sync for KernelSynthEvent {}
 
 /// A field of a synthetic event.
 pub(crate) struct KernelSynthField<'a> {
-    /// The type as the kernel has it internally: `u64`, `char[16]`, `__data_loc char[]`,
-    /// `__data_loc unsigned long[]`.
+    /// The kernel's internal type: `u64`, `char[16]`, `__data_loc char[]`, `__data_loc unsigned
+    /// long[]`.
     pub(crate) type_: &'a CStr,
     /// Size in bytes; 8 if `is_dynamic`.
     pub(crate) size: u32,
     pub(crate) signed: bool,
-    /// A string, of fixed length or `is_dynamic`.
+    /// Whether it is a string, of fixed length or `is_dynamic`.
     pub(crate) is_string: bool,
-    /// The data have no fixed length.
+    /// Whether the length of the data varies.
     pub(crate) is_dynamic: bool,
-    /// A stack, which always `is_dynamic`.
+    /// Whether it is a stack, which always `is_dynamic`.
     pub(crate) is_stack: bool,
 }
 
 impl KernelSynthEvent {
-    /// Finds a synthetic event by name. `None` if there is none, or another event of the group `synthetic` is found
-    /// instead: a probe may have been defined there. `instance` is rhist's. Takes `event_mutex`; task context.
+    /// Finds a synthetic event by name. `None` if the group `synthetic` has no event of this name,
+    /// or only one of another kind: a probe may have been defined there. `instance` is rhist's.
+    /// Takes `event_mutex`; task context.
     ///
     /// # Errors
     ///
-    /// The errors of `trace_get_event_file()`, except those for an event that does not exist, and of
-    /// [`Instance::with_event_mutex`].
+    /// The errors of `trace_get_event_file()`, except those for an event that does not exist, and
+    /// of [`Instance::with_event_mutex`].
     pub(crate) fn find(name: &CStr, instance: &Arc<Instance>) -> Result<Option<Self>> {
         let file = match EventFileRef::get(c"synthetic", name) {
             Err(err) if err == EINVAL || err == EBUSY => return Ok(None),
@@ -151,14 +153,14 @@ impl KernelSynthEvent {
         let reference = SynthEventRef::new(file, instance)?;
         let call = reference.call();
         let mut n_fields = 0;
-        // SAFETY: `reference` keeps the event registered, which is a synthetic one. All events with a tracepoint, as
-        // these are, have it in `tp`.
+        // SAFETY: `reference` keeps the event registered, which is a synthetic one. Like all events
+        // with a tracepoint, it has it in `tp`.
         let (fields, tracepoint) = unsafe {
             let fields = bindings::rhist_synthetic_fields(call, &mut n_fields);
             (fields, (*call).__bindgen_anon_1.tp)
         };
-        // INVARIANT: `call` is a synthetic event, and these are its tracepoint and its fields. They were complete
-        // before the event could be found.
+        // INVARIANT: `call` is a synthetic event, and these are its tracepoint and its fields. They
+        // were complete before the event could be found.
         Ok(Some(Self {
             tracepoint: NonNull::new(tracepoint).ok_or(EINVAL)?,
             n_fields: n_fields as usize,
@@ -172,10 +174,12 @@ impl KernelSynthEvent {
         &self,
         mut visit: impl FnMut(KernelSynthField<'_>) -> Result,
     ) -> Result {
-        // SAFETY: By the type invariant there are `n_fields` pointers to fields, which are constant.
+        // SAFETY: By the type invariant `fields` points to `n_fields` pointers to fields, which are
+        // constant.
         let fields = unsafe { slice::from_raw_parts(self.fields.as_ptr(), self.n_fields) };
         for &field in fields {
-            // SAFETY: As above. The string ends in a NUL.
+            // SAFETY: The pointers are valid and the fields constant, by the type invariant. The
+            // string ends in a NUL.
             visit(unsafe {
                 KernelSynthField {
                     type_: CStr::from_char_ptr((*field).type_),
@@ -190,15 +194,17 @@ impl KernelSynthEvent {
         Ok(())
     }
 
-    /// Whether anybody listens: the event is enabled in an instance or for perf, or has triggers. Any context.
+    /// Whether the event has a listener: it is enabled in an instance or for perf, or has triggers.
+    /// Any context.
     #[inline]
     pub(crate) fn listened(&self) -> bool {
-        // SAFETY: By the type invariant the tracepoint is valid. The kernel writes its `funcs` while this reads it.
+        // SAFETY: By the type invariant the tracepoint is valid. The kernel writes its `funcs`
+        // while this reads it.
         !unsafe { (&raw const (*self.tracepoint.as_ptr()).funcs).read_volatile() }.is_null()
     }
 
-    /// What receives the hits of rhist's own probe, if that is all that listens. There may be other listeners by the time that
-    /// this returns. Any context.
+    /// Returns the receiver of rhist's own probe, if that is the only listener. Other listeners may
+    /// be added before this returns. Any context.
     ///
     /// # Safety
     ///
@@ -208,9 +214,10 @@ impl KernelSynthEvent {
         &'a self,
         _preempt: PreemptOff<'a>,
     ) -> Option<&'a R> {
-        // SAFETY: By the type invariant the tracepoint is that of a synthetic event. What is returned is in a callback of
-        // this receiver, by the caller. It was found connected with preemption off, and who disconnects it waits until
-        // that is on again.
+        // SAFETY: By the type invariant the tracepoint belongs to a synthetic event. The caller
+        // guarantees that `probed` is in a callback of this receiver type. It was found connected
+        // with preemption off, and is freed only after a disconnect that waits until preemption is
+        // on again.
         unsafe {
             let probed = bindings::rhist_synthetic_listener(self.tracepoint.as_ptr());
             (!probed.is_null()).then(|| probe::receiver(probed))
@@ -221,8 +228,8 @@ impl KernelSynthEvent {
     /// the record gets the value `vals[idx[i]]`, cut to the size of the field. Any context, NMI
     /// included.
     ///
-    /// Returns false, and calls nothing, if too many records are incomplete on this CPU, too little of the stack is
-    /// left, or an index is out of range.
+    /// Returns false, and calls nothing, if too many records are incomplete on this CPU, too little
+    /// of the stack is left, or an index is out of range.
     ///
     /// The hits of the event nest in this call, including hits of rhist's own triggers.
     ///
@@ -230,10 +237,11 @@ impl KernelSynthEvent {
     ///
     /// The kernel reads these twice while this runs, so their contents must not change meanwhile:
     ///
-    /// - The value of a string is the address of a kernel string, which ends in a NUL and has at most 256 bytes with
-    ///   it (`STR_VAR_LEN_MAX`).
-    /// - The value of a stack is the address of words (`usize`): the number of entries, 1 to [`STACK_DEPTH`], so many
-    ///   entries that are not 0, and a 0 if there are fewer than `STACK_DEPTH`.
+    /// - The value of a string is the address of a kernel string, which ends in a NUL and has at
+    ///   most 256 bytes with it (`STR_VAR_LEN_MAX`).
+    /// - The value of a stack is the address of words (`usize`): the number of entries, 1 to
+    ///   [`STACK_DEPTH`], that many entries that are not 0, and a 0 if they are fewer than
+    ///   `STACK_DEPTH`.
     #[must_use]
     pub(crate) unsafe fn emit<O>(
         &self,
@@ -242,13 +250,13 @@ impl KernelSynthEvent {
         vals: &[u64],
         idx: &[u32],
     ) -> bool {
-        // The kernel reads as many as there are fields.
+        // The kernel reads one index for each field.
         if idx.len() < self.n_fields || idx.iter().any(|&n| n as usize >= vals.len()) {
             return false;
         }
-        // SAFETY: By the type invariant the tracepoint is that of a synthetic event. Its probes find an element of
-        // `idx`, and of `vals`, for each field. The caller vouches for the rest. The instance exists. Preemption is
-        // off.
+        // SAFETY: By the type invariant the tracepoint belongs to a synthetic event. Its probes
+        // find an element of `idx`, and of `vals`, for each field. The caller guarantees that
+        // strings and stacks are valid. The instance exists. Preemption is off.
         unsafe {
             let tracepoint = self.tracepoint.as_ptr();
             let instance = self.reference.instance.as_ptr();
@@ -264,16 +272,16 @@ impl KernelSynthEvent {
     }
 }
 
-/// A synthetic event, as its hits know it.
+/// A synthetic event, as seen by its hits.
 pub(crate) struct Emitted(*const bindings::tracepoint);
 
 // SAFETY: It is only compared.
 unsafe impl Send for Emitted {}
-// SAFETY: As above.
+// SAFETY: The pointer is only compared.
 unsafe impl Sync for Emitted {}
 
 impl Emitted {
-    /// `None` if `event` is no synthetic event.
+    /// Returns the event's tracepoint; `None` if `event` is not synthetic.
     pub(crate) fn of(event: &Event) -> Option<Self> {
         // SAFETY: The event is referenced. All events with a tracepoint, as synthetic ones are,
         // have it in `tp`.
@@ -283,16 +291,16 @@ impl Emitted {
         }
     }
 
-    /// What the hit that is being counted was [emitted](KernelSynthEvent::emit) on behalf of.
-    /// `None`: nothing, or C has emitted it. Any context.
+    /// Returns the origin on whose behalf the current hit was [emitted](KernelSynthEvent::emit).
+    /// `None`: C has emitted it. Any context.
     ///
     /// # Safety
     ///
-    /// All that emit events do so on behalf of an `O`. To be called in a hit of this event, as long
-    /// as which the result is used.
+    /// Every emitter must pass an `O` as origin. To be called in a hit of this event; the result
+    /// must not be used after the hit.
     pub(crate) unsafe fn origin<'a, O>(&self, _preempt: PreemptOff<'a>) -> Option<&'a O> {
-        // SAFETY: Preemption is off. What is returned was given to a call of `emit()` that has not
-        // returned before this hit.
+        // SAFETY: Preemption is off. The pointer was given to a call of `emit()` that does not
+        // return before this hit.
         unsafe {
             bindings::rhist_synthetic_origin(self.0)
                 .cast::<O>()

@@ -57,10 +57,10 @@ impl Sysctl {
             GFP_KERNEL,
         )?;
         entry.table.data = entry.value.as_ptr().cast();
-        // SAFETY: The path ends in a NUL. Table and value are in a box, which is freed only after `drop` has
-        // unregistered the table, and `procname` is static.
+        // SAFETY: The path ends in a NUL. Table and value are in a box, which is freed only after
+        // `drop` has unregistered the table, and `procname` is static.
         let header = unsafe {
-            // 6.12 declares what it only reads as if it wrote to it.
+            // 6.12 declares the table as writable, but only reads it.
             bindings::register_sysctl_sz(c"kernel".as_char_ptr(), &raw mut entry.table, 1)
         };
         // INVARIANT: `data` was set above, and `header` is not null, so the table is registered.

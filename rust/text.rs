@@ -28,7 +28,8 @@ pub(crate) fn hash_pointer<T>(pointer: *const T) -> Printed<24> {
     Printed { text, len }
 }
 
-/// Formats the symbol at `address` (`%ps`), with offset and size if `offset` is true (`%pS`). Task context.
+/// Formats the symbol at `address` (`%ps`), with offset and size if `offset` is true (`%pS`). Task
+/// context.
 pub(crate) fn symbol(address: u64, offset: bool) -> Printed<{ bindings::RHIST_SYMBOL_LEN }> {
     let mut text = [0; bindings::RHIST_SYMBOL_LEN];
     // SAFETY: `text` is valid for its length. `address` is looked up, and not accessed.
@@ -43,9 +44,10 @@ pub(crate) fn symbol(address: u64, offset: bool) -> Printed<{ bindings::RHIST_SY
     Printed { text, len }
 }
 
-/// Returns the name of the system call `number` (`sys_…`), if there is one.
+/// Returns the name of the system call `number` (`sys_…`); `None` for unknown numbers.
 pub(crate) fn syscall(number: u64) -> Option<&'static CStr> {
-    // SAFETY: The function accepts any number. It returns null or a static string, which ends in a NUL.
+    // SAFETY: The function accepts any number. It returns null or a static string, which ends in a
+    // NUL.
     unsafe {
         let name = bindings::rhist_syscall_name(number);
         (!name.is_null()).then(|| CStr::from_char_ptr(name))

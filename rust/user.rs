@@ -4,8 +4,8 @@
 
 use super::bindings;
 
-/// Whether a limit for users does not apply to the running task (`capable(CAP_SYS_RESOURCE)`). Task context. To be
-/// called only if the limit is exceeded, because security modules may log the answer.
+/// Whether a limit for users does not apply to the running task (`capable(CAP_SYS_RESOURCE)`). Task
+/// context. Call it only if the limit is exceeded, because security modules may log the check.
 pub(crate) fn may_exceed_limits() -> bool {
     // SAFETY: Only checks the credentials of the running task.
     unsafe { bindings::rhist_may_exceed_limits() }
@@ -16,8 +16,9 @@ pub(crate) fn may_exceed_limits() -> bool {
 pub(crate) struct UserId(u32);
 
 impl UserId {
-    /// Returns the user to charge for a request of the running task: its real user, or in a user namespace the user who
-    /// created the outermost one, who can create any number of users in it. Task context.
+    /// Returns the user to charge for a request of the running task: its real user; in a user
+    /// namespace, the creator of the outermost namespace, who can create any number of users in it.
+    /// Task context.
     pub(crate) fn charged() -> Self {
         // SAFETY: Only reads the credentials of the running task.
         Self(unsafe { bindings::rhist_charged_user() })

@@ -2,16 +2,17 @@
 
 //! The source for every event: the event's own probe, with a `trace_event_file` of rhist.
 //!
-//! The file belongs to the instance `rhist` (`rust/event_file.c`). So the probe makes a record in the ring buffer of
-//! that instance, calls the triggers on the list of the file with it, and discards it, since the file is always
-//! soft-disabled. No list or flag is shared with the kernel's files. Mostly the record is not in the ring buffer, but
-//! in a page for such records (`Instance::set_trigger`).
+//! The file belongs to the instance `rhist` (`rust/event_file.c`). So the probe makes a record in
+//! the ring buffer of that instance, calls the triggers on the list of the file with it, and
+//! discards it, since the file is always soft-disabled. It shares neither lists nor flags with the
+//! kernel's files. Mostly the record is not in the ring buffer, but in a page for such records
+//! (`Instance::set_trigger`).
 //!
-//! Of kprobe events and fprobe events, most hits that are only counted do not get that far: handlers of rhist count them
-//! (`rust/probe/handlers.c`).
+//! Most hits of kprobe events and fprobe events that are only counted do not get that far: handlers
+//! of rhist count them (`rust/probe/handlers.c`).
 //!
-//! The kernel reads these members of the file for a hit: `flags` (also whether it is enabled, in its user
-//! events), `event_call`, `tr` and `triggers` (`kernel/trace/trace_events_trigger.c`,
+//! The kernel reads these members of the file for a hit: `flags` (also whether it is enabled, in
+//! its user events), `event_call`, `tr` and `triggers` (`kernel/trace/trace_events_trigger.c`,
 //! `kernel/trace/trace.h`).
 
 use super::{
@@ -41,26 +42,29 @@ use kernel::{
 ///
 /// `file` was returned by `rhist_event_file_connect()` for `trigger`.
 pub(crate) struct EventFile<R> {
-    /// `None` if it could not be connected.
+    /// `None` until it is connected.
     file: Option<NonNull<bindings::rhist_event_file>>,
     trigger: Pin<KBox<EventTrigger<R>>>,
-    /// For handlers of rhist, if there may be any.
+    /// Callback for handlers of rhist, if they are to be used.
     callback: Option<Pin<KBox<Callback<R>>>>,
     instance: Arc<Instance>,
 }
 
-// SAFETY: The file is changed under event_mutex. Hits only use the receiver of the trigger, which is `Sync`.
+// SAFETY: The file is changed under event_mutex. Hits only use the receiver of the trigger, which
+// is `Sync`.
 unsafe impl<R: Receiver> Send for EventFile<R> {}
-// SAFETY: As above.
+// SAFETY: Hits only use the receiver of the trigger, which is `Sync`; the file is changed under
+// event_mutex.
 unsafe impl<R: Receiver> Sync for EventFile<R> {}
 
 impl<R: Receiver> EventFile<R> {
-    /// Connects the probe of `event`; with `handlers`, by handlers of rhist, if it has any for the event. Fails with `ENOMEM`, and as the event's `reg()` does.
+    /// Connects the probe of `event`; with `handlers`, uses handlers of rhist if it has some for
+    /// the event. Fails with `ENOMEM`, and as the event's `reg()` does.
     ///
     /// # Safety
     ///
-    /// The caller disconnects the result, and waits for the hits, before it drops it or, unless the event is
-    /// built in, puts its reference to the event.
+    /// The caller disconnects the result, and waits for the hits, before it drops it or, unless the
+    /// event is built in, puts its reference to the event.
     pub(crate) unsafe fn attach(
         instance: Arc<Instance>,
         event: &Event,
@@ -82,9 +86,10 @@ impl<R: Receiver> EventFile<R> {
             GFP_KERNEL,
         )?;
         instance.with_event_mutex(|| {
-            // INVARIANT: It is connected for the trigger here.
-            // SAFETY: event_mutex is held. Trigger and callback are complete, and pinned until it is disconnected and its hits
-            // have ended, and so long the event is referenced: see above.
+            // INVARIANT: It is connected for the trigger here. SAFETY: event_mutex is held. Trigger
+            // and callback are complete. The caller guarantees that the source, which pins them, is
+            // disconnected and its hits have ended before it is dropped, and that the event is
+            // referenced until then.
             source.file = NonNull::new(from_err_ptr(unsafe {
                 let data = source.trigger.data();
                 let callback = source.callback.as_ref();
@@ -103,7 +108,8 @@ impl<R: Receiver> Source for EventFile<R> {
         self.instance.with_event_mutex_retry(|| {
             if let Some(file) = self.file {
                 let data = self.trigger.data();
-                // SAFETY: event_mutex is held, and by the type invariant the file is connected for the trigger.
+                // SAFETY: event_mutex is held, and by the type invariant the file is connected for
+                // the trigger.
                 unsafe { bindings::rhist_event_file_disconnect(file.as_ptr(), data) };
             }
             Ok(())
@@ -125,8 +131,8 @@ impl<R: Receiver> Source for EventFile<R> {
 impl<R> Drop for EventFile<R> {
     fn drop(&mut self) {
         if let Some(file) = self.file {
-            // SAFETY: By the type invariant there is a reference. The file was disconnected, and the hits have ended:
-            // see `attach()`.
+            // SAFETY: By the type invariant the file is referenced. The caller of `attach()`
+            // guarantees that it was disconnected and the hits have ended.
             unsafe { bindings::rhist_event_file_put(file.as_ptr()) };
         }
     }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The source for `ftrace:print`: what programs write to `trace_marker`.
+//! The source for `ftrace:print`, the event of writes to `trace_marker`.
 //!
-//! That event has no probe. A write calls the triggers of its `trace_event_file` in the instance, if there are
-//! any, after reserving the record and before committing it. So a trigger of rhist is put on that list, under
-//! event_mutex, as the kernel changes it.
+//! This event lacks a probe. A write calls the triggers on its `trace_event_file` in the instance
+//! after reserving the record and before committing it. So a trigger of rhist is put on that list,
+//! under event_mutex, as the kernel changes it.
 //!
-//! While it is there, the instance must not be removed: the kernel would assume that the trigger has enabled the
-//! event, and disable it. The function that would undo that is not exported.
+//! While it is there, the instance must not be removed: the kernel would assume that the trigger
+//! has enabled the event, and disable it. The function that would undo that is not exported.
 //!
-//! An export of the ring buffer (`register_ftrace_export()`) would share no list. But it is called for the
-//! marks of all instances, without saying of which, and after a newline was appended to the text: `buf ==
-//! "start"` would not match.
+//! An export of the ring buffer (`register_ftrace_export()`) would share no list. But it is called
+//! for the marks of all instances without naming the instance, and after a newline was appended to
+//! the text: `buf == "start"` would not match.
 //!
-//! To the kernel, the trigger is one of an event probe: it neither prints its line, nor counts it among those
-//! that the user made. Event probes are found by the first word behind `private_data`
-//! (`kernel/trace/trace_eprobe.c`); this event has none.
+//! To the kernel, the trigger is one of an event probe: it neither prints its line, nor counts it
+//! as one of the user's triggers. Event probes are found by the first word behind `private_data`
+//! (`kernel/trace/trace_eprobe.c`), which matches none for this trigger.
 
 use super::{
     trigger::EventTrigger,
@@ -39,9 +39,11 @@ pub(crate) struct Marker<R> {
     instance: Arc<Instance>,
 }
 
-// SAFETY: The list is changed under event_mutex. Hits only use the receiver of the trigger, which is `Sync`.
+// SAFETY: The list is changed under event_mutex. Hits only use the receiver of the trigger, which
+// is `Sync`.
 unsafe impl<R: Receiver> Send for Marker<R> {}
-// SAFETY: As above.
+// SAFETY: Hits only use the receiver of the trigger, which is `Sync`; the list is changed under
+// event_mutex.
 unsafe impl<R: Receiver> Sync for Marker<R> {}
 
 impl<R: Receiver> Marker<R> {
@@ -60,8 +62,8 @@ impl<R: Receiver> Marker<R> {
         // Allocated before the trigger is put on the list, so that nothing can fail afterwards.
         let source = KBox::new(Self { trigger, instance }, GFP_KERNEL)?;
         source.instance.with_event_mutex(|| {
-            // SAFETY: event_mutex is held. The trigger is complete, and pinned until it has been off
-            // the list for a grace period.
+            // SAFETY: event_mutex is held. The trigger is complete, and pinned until it has been
+            // off the list for a grace period.
             unsafe {
                 let file = bindings::rhist_marker_file(dir.array()?.as_ptr());
                 let file = NonNull::new(file).ok_or(ENODEV)?;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The source for static events, and for synthetic events whose fields are numbers: rhist's own probe on the tracepoint
-//! of the event. It is the cheapest one.
+//! The source for static events, and for synthetic events whose fields are numbers: rhist's own
+//! probe on the tracepoint of the event. It is the cheapest source.
 //!
-//! Probes of static events are compiled from the kernel's definitions of the events (`rust/probe/`). They make the
-//! record as the kernel's own probe does, but on the stack, or, if it is long or of variable length, in memory per
-//! CPU: nothing is reserved in a ring buffer and discarded. That memory has room for one record per context, so
-//! a hit can interrupt another one. On the slow path, one hit at a time is counted in each context: hits that
-//! nest in it are counted as lost. Hits of synthetic events may nest; the action that emits the event limits how deep.
+//! Probes of static events are compiled from the kernel's definitions of the events
+//! (`rust/probe/`). They make the record as the kernel's own probe does, but on the stack, or, if
+//! it is long or of variable length, in memory per CPU: nothing is reserved in a ring buffer and
+//! discarded. That memory has room for one record per context, so a hit can interrupt another one.
+//! On the slow path, one hit at a time is counted in each context: hits that nest in it are counted
+//! as lost. Hits of synthetic events may nest; the action that emits the event limits how deep.
 
 use super::{
     Receiver,
@@ -40,14 +41,15 @@ use kernel::{
     types::Opaque, //
 };
 
-/// Memory for the records of probes: four pages for each possible CPU. A connected probe has a reference to it.
+/// Memory for the records of probes: four pages for each possible CPU. Each connected probe holds a
+/// reference to it.
 pub(crate) struct Records(());
 
 impl Records {
-    /// Allocates the memory. Task context, may sleep, not to be called concurrently. Fails with `ENOMEM`, and with
-    /// `EBUSY` if it exists already.
+    /// Allocates the memory. Task context, may sleep, not to be called concurrently. Fails with
+    /// `ENOMEM`, and with `EBUSY` if it exists already.
     pub(crate) fn new() -> Result<Self> {
-        // SAFETY: It fails if the memory exists; if not, no probe is connected.
+        // SAFETY: The function fails if the memory exists; otherwise no probe is connected.
         to_result(unsafe { bindings::rhist_probes_init() })?;
         Ok(Self(()))
     }
@@ -55,7 +57,7 @@ impl Records {
 
 impl Drop for Records {
     fn drop(&mut self) {
-        // SAFETY: Each connected probe has a reference, so none is connected.
+        // SAFETY: Each connected probe holds a reference to `self`, so none is connected.
         unsafe { bindings::rhist_probes_exit() }
     }
 }
@@ -73,8 +75,8 @@ pub(super) struct Callback<R> {
 }
 
 impl<R: Receiver> Callback<R> {
-    /// Makes one for an event: for a handler if `handler`, else for a probe, which with `context` fills in the context of
-    /// hits. Fails with `ENOMEM`.
+    /// Creates the private data for an event: for a handler if `handler`, otherwise for a probe,
+    /// which fills in the context of hits if `context`. Fails with `ENOMEM`.
     pub(super) fn new(
         event: &Event,
         receiver: Arc<R>,
@@ -95,7 +97,7 @@ impl<R: Receiver> Callback<R> {
         Ok(KBox::pin(callback, GFP_KERNEL)?)
     }
 
-    /// What the functions in C know it by.
+    /// The address by which functions in C know it.
     pub(super) fn probed(&self) -> *mut bindings::rhist_probed {
         self.probed.get()
     }
@@ -110,20 +112,22 @@ pub(crate) struct Probe<R> {
     _records: Arc<Records>,
 }
 
-// SAFETY: The kernel's functions that get the pointers do their own locking. Hits only use the receiver, which is
-// `Sync`, and what `want_context()` writes for them.
+// SAFETY: The kernel's functions that get the pointers do their own locking. Hits only use the
+// receiver, which is `Sync`, and the flag that `want_context()` writes.
 unsafe impl<R: Receiver> Send for Probe<R> {}
-// SAFETY: As above.
+// SAFETY: Hits only use the receiver, which is `Sync`, and the flag that `want_context()` writes;
+// the kernel's functions lock for themselves.
 unsafe impl<R: Receiver> Sync for Probe<R> {}
 
 impl<R: Receiver> Probe<R> {
-    /// Connects `probe`, which was [found](find) for `event`. With `context`, it fills in the context of hits.
-    /// Fails with `ENOMEM`.
+    /// Connects `probe`, which was [found](find) for `event`. With `context`, it fills in the
+    /// context of hits. Fails with `ENOMEM`.
     ///
     /// # Safety
     ///
-    /// The caller disconnects the result, and waits for the hits, before it drops it or, unless the event is
-    /// built in, puts its reference to the event. `R` is the type in `probe_entry_points!`.
+    /// The caller disconnects the result, and waits for the hits, before it drops it or, unless the
+    /// event is built in, puts its reference to the event. `R` is the type in
+    /// `probe_entry_points!`.
     pub(crate) unsafe fn attach(
         event: &Event,
         probe: NonNull<ffi::c_void>,
@@ -142,8 +146,8 @@ impl<R: Receiver> Probe<R> {
             },
             GFP_KERNEL,
         )?;
-        // SAFETY: The probe is that of the event. Its private data is complete, and pinned until it is
-        // disconnected and its hits have ended.
+        // SAFETY: `probe` was found for the event. Its private data is complete, and the caller
+        // guarantees that it stays pinned until it is disconnected and its hits have ended.
         to_result(unsafe {
             let probed = source.callback.probed();
             bindings::rhist_probe_connect(call, probe.as_ptr(), probed)
@@ -162,7 +166,7 @@ impl<R: Receiver> Source for Probe<R> {
     }
 
     fn want_context(&self) {
-        // SAFETY: It is read at any time, and written here only: `true`.
+        // SAFETY: `context` may be read at any time. It is written here only, always to `true`.
         unsafe { (&raw mut (*self.callback.probed()).context).write_volatile(true) };
         rcu::synchronize_rcu();
     }
@@ -172,8 +176,8 @@ impl<R: Receiver> Source for Probe<R> {
     }
 }
 
-/// Defines the functions that probes call (`rust/probe/probe.h`), for the one type that receives their
-/// hits: an indirect call would cost more than all the rest.
+/// Defines the functions that probes call (`rust/probe/probe.h`), for the only type that receives
+/// their hits: an indirect call would cost more than all the rest.
 macro_rules! probe_entry_points {
     ($receiver:ty) => {
         /// Called by probes: see [`hit`]($crate::rust::source::probe::hit).
@@ -188,11 +192,12 @@ macro_rules! probe_entry_points {
             size: usize,
             cpu: u32,
         ) {
-            // SAFETY: The probes in C pass what is required here: see `rust/probe/probe.h`.
+            // SAFETY: The probes in C fulfil these requirements: see `rust/probe/probe.h`.
             unsafe { $crate::rust::source::probe::hit::<$receiver>(probed, record, size, cpu) }
         }
 
-        /// Called by `rhist_probe_hit_slow()`: see [`hit_all`]($crate::rust::source::probe::hit_all).
+        /// Called by `rhist_probe_hit_slow()`: see
+        /// [`hit_all`]($crate::rust::source::probe::hit_all).
         ///
         /// # Safety
         ///
@@ -205,7 +210,7 @@ macro_rules! probe_entry_points {
             cpu: u32,
             frame: *const $crate::rust::source::probe::ProbeFrame,
         ) {
-            // SAFETY: `rhist_probe_hit_slow()` passes what is required here: see `rust/probe.c`.
+            // SAFETY: `rhist_probe_hit_slow()` fulfils these requirements: see `rust/probe.c`.
             unsafe {
                 $crate::rust::source::probe::hit_all::<$receiver>(probed, record, size, cpu, frame)
             }
@@ -225,7 +230,7 @@ macro_rules! probe_entry_points {
             cpu: u32,
             frame: *const $crate::rust::source::probe::ProbeFrame,
         ) {
-            // SAFETY: `rhist_trigger_hit_slow()` passes what is required here: see
+            // SAFETY: `rhist_trigger_hit_slow()` fulfils these requirements: see
             // `rust/event_file.c`.
             unsafe {
                 $crate::rust::source::trigger::hit_all::<$receiver>(
@@ -242,7 +247,7 @@ macro_rules! probe_entry_points {
         #[no_mangle]
         #[cold]
         unsafe extern "C" fn rhist_probe_lost(probed: *const $crate::rust::source::probe::Probed) {
-            // SAFETY: The probes in C pass what is required here: see `rust/probe/probe.h`.
+            // SAFETY: The probes in C fulfil these requirements: see `rust/probe/probe.h`.
             unsafe { $crate::rust::source::probe::lost::<$receiver>(probed) }
         }
     };
@@ -253,25 +258,28 @@ pub(crate) use probe_entry_points;
 ///
 /// # Safety
 ///
-/// For the `rhist_probed` in a [`Callback`] only, while its probe runs, or preemption has been off since it was connected.
+/// `probed` must be in a [`Callback`], and its probe must be running, or preemption must have been
+/// off since it was connected.
 #[inline(always)]
 pub(in crate::rust) unsafe fn receiver<'a, R: Receiver>(
     probed: *const bindings::rhist_probed,
 ) -> &'a R {
-    // SAFETY: By the caller `probed` is in a callback, which is pinned as long as the probe may run.
+    // SAFETY: The caller guarantees that `probed` is in a callback, which is pinned while the probe
+    // may run.
     unsafe {
         let probed = Opaque::cast_from(probed).cast_mut();
         &(*kernel::container_of!(probed, Callback<R>, probed)).receiver
     }
 }
 
-/// Counts a hit, on the fast path if it can. A probe calls this with its record: in any context, NMI included, with
-/// preemption off.
+/// Counts a hit, on the fast path if possible. A probe calls this with its record: in any context,
+/// NMI included, with preemption off.
 ///
 /// # Safety
 ///
-/// For the `rhist_probed` in a [`Callback`], a record of `size` bytes that nobody else has, and the CPU that
-/// this runs on. If the record is in [`Records`], no other hit of this context is being counted.
+/// `probed` must be in a [`Callback`], `record` a record of `size` bytes for the exclusive use of
+/// this hit, and `cpu` the current CPU. If the record is in [`Records`], no other hit of this
+/// context is being counted.
 #[inline(always)]
 pub(crate) unsafe fn hit<R: Receiver>(
     probed: *const bindings::rhist_probed,
@@ -279,15 +287,15 @@ pub(crate) unsafe fn hit<R: Receiver>(
     size: usize,
     cpu: u32,
 ) {
-    // SAFETY: By the caller, `probed` is in a callback, and `cpu` is the current one.
+    // SAFETY: The caller guarantees that `probed` is in a callback, and `cpu` is the current one.
     let (receiver, preempt) =
         unsafe { (receiver::<R>(probed), PreemptOff::assume_on(cpu as usize)) };
     if let Some(leaf) = receiver.leaf(preempt) {
-        // SAFETY: The record has `size` bytes, to which nobody writes before this returns.
+        // SAFETY: The record has `size` bytes, which do not change before this returns.
         let record = unsafe { slice::from_raw_parts(record.cast_const().cast(), size) };
         return receiver.hit_leaf(leaf, preempt, record);
     }
-    // SAFETY: Both require what this does, and the hit has not been counted.
+    // SAFETY: Both have the requirements of this function, and the hit has not been counted.
     unsafe {
         match receiver.emitter(preempt) {
             Some(emitter) => hit_emitter::<R>(probed, emitter, record, size, cpu),
@@ -296,11 +304,12 @@ pub(crate) unsafe fn hit<R: Receiver>(
     }
 }
 
-/// Counts a hit of this emitter, on its fast path or on the slow one. Called last, so that [`hit`] saves no registers.
+/// Counts a hit of this emitter, on its fast path or on the slow one. Called last, so that [`hit`]
+/// saves no registers.
 ///
 /// # Safety
 ///
-/// As for [`hit`].
+/// The requirements of [`hit`].
 #[inline(never)]
 unsafe fn hit_emitter<R: Receiver>(
     probed: *const bindings::rhist_probed,
@@ -309,7 +318,8 @@ unsafe fn hit_emitter<R: Receiver>(
     size: usize,
     cpu: u32,
 ) {
-    // SAFETY: As in `hit`.
+    // SAFETY: The caller guarantees that `probed` is in a callback, `cpu` is the current one, and
+    // the record has `size` bytes, which do not change before this returns.
     unsafe {
         let (receiver, preempt) = (receiver::<R>(probed), PreemptOff::assume_on(cpu as usize));
         let bytes = slice::from_raw_parts(record.cast_const().cast(), size);
@@ -319,17 +329,18 @@ unsafe fn hit_emitter<R: Receiver>(
     }
 }
 
-/// The functions from the caller of `rhist_probe_hit_slow()` to the traced function: perhaps
-/// `rhist_probe_hit()`; then rhist's probe, the iterator of the tracepoint, and `__do_trace_*()`.
+/// Maximum number of functions from the caller of `rhist_probe_hit_slow()` to the traced function:
+/// perhaps `rhist_probe_hit()`; then rhist's probe, the iterator of the tracepoint, and
+/// `__do_trace_*()`.
 const BEFORE: usize = 5;
 
-/// Counts a hit on the slow path. Called like [`hit`], but with a complete record, and for one hit at a time in each
-/// context, except for synthetic events.
+/// Counts a hit on the slow path. Called like [`hit`], but with a complete record, and for one hit
+/// at a time in each context, except for synthetic events.
 ///
 /// # Safety
 ///
-/// For the `rhist_probed` in a [`Callback`], a record of `size` bytes to which nobody writes, the CPU that this
-/// runs on, and the frame that the stack of the hit begins in.
+/// `probed` must be in a [`Callback`], `record` a record of `size` bytes that does not change,
+/// `cpu` the current CPU, and `frame` the frame that the stack of the hit begins in.
 #[inline(always)]
 pub(crate) unsafe fn hit_all<R: Receiver>(
     probed: *const bindings::rhist_probed,
@@ -338,8 +349,8 @@ pub(crate) unsafe fn hit_all<R: Receiver>(
     cpu: u32,
     frame: *const bindings::rhist_frame,
 ) {
-    // SAFETY: By the caller, `probed` is in a callback, `cpu` is the current one, and the frame is that of a
-    // function that waits for this one.
+    // SAFETY: The caller guarantees that `probed` is in a callback, `cpu` is the current one, and
+    // the frame belongs to a function that waits for this one.
     let (receiver, preempt, frame) = unsafe {
         let preempt = PreemptOff::assume_on(cpu as usize);
         (
@@ -348,18 +359,18 @@ pub(crate) unsafe fn hit_all<R: Receiver>(
             Frame::from_raw(frame, BEFORE),
         )
     };
-    // SAFETY: The record has `size` bytes, to which nobody writes before this returns.
+    // SAFETY: The record has `size` bytes, which do not change before this returns.
     let record = unsafe { slice::from_raw_parts(record.cast(), size) };
     receiver.hit_all(preempt, record, frame);
 }
 
-/// Counts a hit as lost, since there was no memory for its record. Called like [`hit`].
+/// Counts a hit as lost, since the allocation of its record failed. Called like [`hit`].
 ///
 /// # Safety
 ///
-/// For the `rhist_probed` in a [`Callback`].
+/// `probed` must be in a [`Callback`].
 #[cold]
 pub(crate) unsafe fn lost<R: Receiver>(probed: *const bindings::rhist_probed) {
-    // SAFETY: By the caller `probed` is in a callback, and its probe runs.
+    // SAFETY: The caller guarantees that `probed` is in a callback, whose probe is running.
     unsafe { receiver::<R>(probed) }.lost();
 }

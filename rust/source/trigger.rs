@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A trigger (`event_trigger_data`) of rhist on the list of a `trace_event_file`. The kernel calls it for each
-//! hit of that file.
+//! A trigger (`event_trigger_data`) of rhist on the list of a `trace_event_file`. The kernel calls
+//! it for each hit of that file.
 //!
-//! The kernel reads these members of the structures: of the trigger data `paused`, `filter`, `flags`, `cmd_ops`,
-//! `list` and `private_data`; of the command `flags`, `trigger` and `print`
+//! The kernel reads these members of the structures: of the trigger data `paused`, `filter`,
+//! `flags`, `cmd_ops`, `list` and `private_data`; of the command `flags`, `trigger` and `print`
 //! (`kernel/trace/trace_events_trigger.c`, `kernel/trace/trace.h`).
 
 use super::Receiver;
@@ -34,19 +34,20 @@ use kernel::{
 /// `data` points to `command` and `no_event_probe`.
 pub(super) struct EventTrigger<R> {
     data: Opaque<bindings::event_trigger_data>,
-    /// This and the rest is only read.
+    /// Only read, like the rest of the fields.
     command: bindings::event_command,
     no_event_probe: NoEventProbe,
     receiver: Arc<R>,
 }
 
-/// Private data of the trigger. The kernel may compare its first word with an event probe: it is none.
+/// Private data of the trigger. The kernel may compare its first word with the address of an event
+/// probe, which never matches.
 struct NoEventProbe(#[expect(dead_code)] *mut ffi::c_void);
 
 impl<R: Receiver> EventTrigger<R> {
-    /// Makes a trigger with these `EVENT_TRIGGER_FL_*` that passes hits to `receiver`. With `BUFFERED`, records
-    /// may be in the kernel's [page for records that are discarded](super::event_file); else all are in a ring
-    /// buffer. Fails with `ENOMEM`.
+    /// Creates a trigger with these `EVENT_TRIGGER_FL_*` that passes hits to `receiver`. With
+    /// `BUFFERED`, records may be in the kernel's [page for records that are
+    /// discarded](super::event_file); otherwise all are in a ring buffer. Fails with `ENOMEM`.
     pub(super) fn new<const BUFFERED: bool>(
         flags: u32,
         receiver: Arc<R>,
@@ -56,7 +57,7 @@ impl<R: Receiver> EventTrigger<R> {
             ..Default::default()
         };
         let command = bindings::event_command {
-            // The kernel looks at it if another trigger of the file goes.
+            // The kernel reads the flags if another trigger of the file is removed.
             flags: bindings::EVENT_CMD_FL_NEEDS_REC as ffi::c_int,
             trigger: Some(hit::<R, BUFFERED>),
             print: Some(print),
@@ -72,8 +73,8 @@ impl<R: Receiver> EventTrigger<R> {
             GFP_KERNEL,
         )?;
         let data = trigger.data();
-        // INVARIANT: `data` is made to point to them here.
-        // SAFETY: The kernel does not have it yet, and what it points to is pinned.
+        // INVARIANT: `data` gets its pointers here. SAFETY: The kernel does not have `data` yet,
+        // and the objects that it points to are pinned.
         unsafe {
             (*data).cmd_ops = ptr::from_ref(&trigger.command).cast_mut();
             (*data).private_data = ptr::from_ref(&trigger.no_event_probe).cast_mut().cast();
@@ -81,15 +82,15 @@ impl<R: Receiver> EventTrigger<R> {
         Ok(trigger)
     }
 
-    /// The item for the list of a `trace_event_file`. The trigger may be dropped a grace period after that was
-    /// taken off the list.
+    /// The item for the list of a `trace_event_file`. The trigger may be dropped a grace period
+    /// after the item was taken off the list.
     pub(super) fn data(&self) -> *mut bindings::event_trigger_data {
         self.data.get()
     }
 }
 
-/// Passes a hit to the receiver. The kernel calls this after reserving a record and before discarding or committing it:
-/// in any context, NMI included, with preemption off.
+/// Passes a hit to the receiver. The kernel calls this after reserving a record and before
+/// discarding or committing it: in any context, NMI included, with preemption off.
 ///
 /// # Safety
 ///
@@ -104,15 +105,16 @@ unsafe extern "C" fn hit<R: Receiver, const BUFFERED: bool>(
     if record.is_null() || event.is_null() {
         return;
     }
-    // SAFETY: `data` is in an `EventTrigger`, which is kept for a grace period after it was taken off the list
-    // on which the kernel found it; and preemption is off.
+    // SAFETY: `data` is in an `EventTrigger`, which is kept for a grace period after it was taken
+    // off the list on which the kernel found it; and preemption is off.
     let receiver = unsafe {
         let data = Opaque::cast_from(data).cast_mut();
         &*(*kernel::container_of!(data, EventTrigger<R>, data)).receiver
     };
-    // SAFETY: The kernel has reserved `event` with `record` in it, which no other CPU writes to until it is
-    // committed or discarded. `len` is the length of the record. Without `BUFFERED` the event is in a ring
-    // buffer, also where it begins a page of memory: pages of ring buffers may be larger.
+    // SAFETY: The kernel has reserved `event` with `record` in it, which no other CPU writes to
+    // until it is committed or discarded. `len` is the length of the record. Without `BUFFERED` the
+    // event is always in a ring buffer, even if it begins a page of memory: pages of ring buffers
+    // may be larger.
     let record = unsafe {
         let len = match BUFFERED {
             true => bindings::rhist_record_len(event),
@@ -126,7 +128,7 @@ unsafe extern "C" fn hit<R: Receiver, const BUFFERED: bool>(
         Some(leaf) => receiver.hit_leaf(leaf, preempt, record),
         None => match receiver.emitter(preempt) {
             Some(emitter) if receiver.hit_emitter(emitter, preempt, record) => (),
-            // SAFETY: The hit has not been counted, and the record is not written to before this
+            // SAFETY: The hit has not been counted, and the record does not change before this
             // returns.
             _ => unsafe {
                 let receiver = ptr::from_ref(receiver).cast();
@@ -136,17 +138,16 @@ unsafe extern "C" fn hit<R: Receiver, const BUFFERED: bool>(
     }
 }
 
-/// The functions from [`hit`] to the traced function: `event_triggers_call()`, its callers in the
-/// event's own probe, and the kernel's handlers of kprobes and the like.
+/// Maximum number of functions from [`hit`] to the traced function: `event_triggers_call()`, its
+/// callers in the event's own probe, and the kernel's handlers of kprobes and the like.
 const BEFORE: usize = 20;
 
-/// Counts a hit on the slow path.
+/// Counts a hit on the slow path, in any context, with preemption off.
 ///
 /// # Safety
 ///
-/// For the receiver of an [`EventTrigger`], a record of `size` bytes to which nobody writes, the
-/// CPU that this runs on, and the frame that the stack of the hit begins in. In any context, with
-/// preemption off.
+/// `receiver` must be in an [`EventTrigger`], `record` a record of `size` bytes that does not
+/// change, `cpu` the current CPU, and `frame` the frame that the stack of the hit begins in.
 #[inline(always)]
 pub(crate) unsafe fn hit_all<R: Receiver>(
     receiver: *const ffi::c_void,
@@ -155,9 +156,9 @@ pub(crate) unsafe fn hit_all<R: Receiver>(
     cpu: u32,
     frame: *const bindings::rhist_frame,
 ) {
-    // SAFETY: By the caller, `receiver` is that of a trigger, `cpu` is the current one, and the
-    // frame is that of a function that waits for this one. The record has `size` bytes, to which
-    // nobody writes before this returns.
+    // SAFETY: The caller guarantees that `receiver` is in a trigger, `cpu` is the current one, and
+    // the frame belongs to a function that waits for this one. The record has `size` bytes, which
+    // do not change before this returns.
     let (receiver, preempt, record, frame) = unsafe {
         (
             &*receiver.cast::<R>(),

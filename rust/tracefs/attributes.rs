@@ -2,10 +2,12 @@
 
 //! Mode and owner of rhist's files and directories.
 //!
-//! A mirrored file or directory has the mode and owner of the kernel's: see `copy_mode_and_owner()` in
-//! `rust/tracefs.c`. rhist's own files, and the top directory, have modes and owners of their own.
+//! A mirrored file or directory has the mode and owner of the kernel's: see `copy_mode_and_owner()`
+//! in `rust/tracefs.c`. rhist's own files, and the top directory, have modes and owners of their
+//! own.
 //!
-//! All functions are called in task context. The VFS holds a reference on the inode, but for a path walk under RCU.
+//! All functions are called in task context. The VFS holds a reference on the inode, but for a path
+//! walk under RCU.
 
 use super::{
     gate::ModulePin,
@@ -25,7 +27,8 @@ use kernel::{
     prelude::*, //
 };
 
-/// Returns the inode operations of files with the kernel's operations. Directories have these three and others.
+/// Returns the inode operations of files with the kernel's operations. Directories have these three
+/// and others.
 pub(super) fn mirrored<N: NodeOps>() -> bindings::inode_operations {
     bindings::inode_operations {
         permission: Some(permission::<N>),
@@ -49,9 +52,9 @@ pub(super) fn own() -> bindings::inode_operations {
 ///
 /// `inode` must be referenced and the module pinned while the result is used.
 unsafe fn object<'a, N: NodeOps>(inode: *mut bindings::inode) -> &'a Object<N> {
-    // SAFETY: `i_private` of a directory points to its object. `i_fop` of a file with the kernel's operations points to
-    // the first field of its object until the module unloads. The object is not dropped while there is another
-    // reference on the inode.
+    // SAFETY: `i_private` of a directory points to its object. `i_fop` of a file with the kernel's
+    // operations points to the first field of its object until the module unloads. The object is
+    // not dropped while the inode has another reference.
     unsafe {
         match u32::from((*inode).i_mode) & bindings::S_IFMT {
             bindings::S_IFDIR => object_of(inode),
@@ -69,13 +72,14 @@ unsafe extern "C" fn permission<N: NodeOps>(
     mask: ffi::c_int,
 ) -> ffi::c_int {
     from_result(|| {
-        // Nothing holds the object during a path walk under RCU. The VFS asks again, with a reference.
+        // During a path walk under RCU the object may be dropped. The VFS asks again, with a
+        // reference.
         if mask as u32 & bindings::MAY_NOT_BLOCK != 0 {
             return Err(ECHILD);
         }
         let _pin = ModulePin::new()?;
-        // SAFETY: The VFS passes valid arguments, with a reference on the inode. The object holds a reference on the
-        // kernel's file.
+        // SAFETY: The VFS passes valid arguments, with a reference on the inode. The object holds a
+        // reference on the kernel's file.
         to_result(unsafe {
             let real = object::<N>(inode).real.inode();
             bindings::rhist_permission(idmap, inode, real, mask)
@@ -96,8 +100,8 @@ unsafe extern "C" fn getattr<N: NodeOps>(
 ) -> ffi::c_int {
     from_result(|| {
         let _pin = ModulePin::new()?;
-        // SAFETY: The VFS passes valid arguments, and a path that holds references. The object holds a reference on the
-        // kernel's file.
+        // SAFETY: The VFS passes valid arguments, and a path that holds references. The object
+        // holds a reference on the kernel's file.
         to_result(unsafe {
             let real = object::<N>((*(*path).dentry).d_inode).real.as_ptr();
             bindings::rhist_getattr(path, real, stat, request_mask, flags)
@@ -116,8 +120,8 @@ unsafe extern "C" fn setattr<N: NodeOps>(
 ) -> ffi::c_int {
     from_result(|| {
         let _pin = ModulePin::new()?;
-        // SAFETY: The VFS passes valid arguments, with `i_rwsem` of the inode held and a reference on the dentry. The
-        // object holds a reference on the kernel's file.
+        // SAFETY: The VFS passes valid arguments, with `i_rwsem` of the inode held and a reference
+        // on the dentry. The object holds a reference on the kernel's file.
         to_result(unsafe {
             let real = object::<N>((*dentry).d_inode).real.as_ptr();
             bindings::rhist_setattr(idmap, dentry, real, attr)

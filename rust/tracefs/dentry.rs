@@ -17,8 +17,8 @@ use kernel::{
 ///
 /// # Invariants
 ///
-/// Owns one reference on a positive dentry of tracefs. Such a dentry does not become negative, and there is
-/// no rename in tracefs: its inode, name and parent are constant.
+/// Owns one reference on a positive dentry of tracefs. Such a dentry does not become negative, and
+/// tracefs lacks rename: its inode, name and parent are constant.
 pub(crate) struct Dentry(NonNull<bindings::dentry>);
 
 /// The type of a dentry's inode.
@@ -30,8 +30,8 @@ pub(crate) enum DentryKind {
 impl Dentry {
     /// Returns the root directory of the file system.
     pub(crate) fn root(&self) -> Self {
-        // INVARIANT: `rhist_root_of` takes a reference, and the root is positive.
-        // SAFETY: `self` holds a reference on the dentry, and so on its file system, whose root is not null.
+        // INVARIANT: `rhist_root_of` takes a reference, and the root is positive. SAFETY: `self`
+        // holds a reference on the dentry, and so on its file system, whose root is not null.
         Self(unsafe { NonNull::new_unchecked(bindings::rhist_root_of(self.as_ptr())) })
     }
 
@@ -39,7 +39,8 @@ impl Dentry {
     ///
     /// # Safety
     ///
-    /// `dentry` must be null, an `ERR_PTR` or a positive dentry of tracefs with a reference for the caller.
+    /// `dentry` must be null, an `ERR_PTR` or a positive dentry of tracefs with a reference for the
+    /// caller.
     pub(in crate::rust) unsafe fn from_returned(dentry: *mut bindings::dentry) -> Result<Self> {
         let dentry = from_err_ptr(dentry)?;
         // INVARIANT: The dentry is positive, and the reference is the caller's.
@@ -68,8 +69,8 @@ impl Dentry {
 
     /// Returns the type; `None` if it is neither a directory nor a regular file.
     pub(crate) fn kind(&self) -> Option<DentryKind> {
-        // SAFETY: By the type invariant the dentry is positive, so its inode is valid. The file type in
-        // `i_mode` never changes.
+        // SAFETY: By the type invariant the dentry is positive, so its inode is valid. The file
+        // type in `i_mode` never changes.
         match u32::from(unsafe { (*self.inode()).i_mode }) & bindings::S_IFMT {
             bindings::S_IFDIR => Some(DentryKind::Dir),
             bindings::S_IFREG => Some(DentryKind::File),
@@ -85,20 +86,22 @@ impl Dentry {
 
     /// Returns the name.
     pub(crate) fn name(&self) -> &CStr {
-        // SAFETY: By the type invariant the dentry is valid and its name constant for the lifetime of `self`.
-        // The name of a dentry ends in a NUL.
+        // SAFETY: By the type invariant the dentry is valid and its name constant for the lifetime
+        // of `self`. The name of a dentry ends in a NUL.
         unsafe { CStr::from_char_ptr(name_of(self.as_ptr())) }
     }
 
-    /// Looks up `name` in this directory of the kernel. Below `events/`, this may take `i_rwsem` of the directory, so
-    /// `i_rwsem` of a directory of rhist must not be held.
+    /// Looks up `name` in this directory of the kernel. Below `events/`, this may take `i_rwsem` of
+    /// the directory, so `i_rwsem` of a directory of rhist must not be held.
     ///
     /// # Errors
     ///
-    /// `ENOENT`, `ENOMEM`, and the errors of the directory's `lookup`; `EINTR` if the task is killed while it waits.
+    /// `ENOENT`, `ENOMEM`, and the errors of the directory's `lookup`; `EINTR` if the task is
+    /// killed while it waits.
     pub(crate) fn lookup(&self, name: &[u8]) -> Result<Self> {
-        // SAFETY: By the type invariant the directory is valid. `name` is valid for its length, and the
-        // dcache copies it. `rhist_lookup` returns an `ERR_PTR` or a positive dentry with a reference.
+        // SAFETY: By the type invariant the directory is valid. `name` is valid for its length, and
+        // the dcache copies it. `rhist_lookup` returns an `ERR_PTR` or a positive dentry with a
+        // reference.
         unsafe {
             Self::from_returned(bindings::rhist_lookup(
                 self.as_ptr(),
@@ -108,16 +111,17 @@ impl Dentry {
         }
     }
 
-    /// Looks up `name` in this directory of the kernel, while `i_rwsem` of a directory of rhist is held. Does
-    /// not wait for a lock.
+    /// Looks up `name` in this directory of the kernel, while `i_rwsem` of a directory of rhist is
+    /// held. Does not wait for a lock.
     ///
     /// # Errors
     ///
-    /// `ENOENT`, `ENOMEM`. `ERESTARTNOINTR` or `EAGAIN`, to be returned to the VFS, if another task holds `i_rwsem` of
-    /// this directory.
+    /// `ENOENT`, `ENOMEM`. `ERESTARTNOINTR` or `EAGAIN`, to be returned to the VFS, if another task
+    /// holds `i_rwsem` of this directory.
     pub(crate) fn lookup_nested(&self, name: &[u8]) -> Result<Self> {
-        // SAFETY: By the type invariant the directory is valid. `name` is valid for its length, and the
-        // dcache copies it. `rhist_lookup_nested` returns an `ERR_PTR` or a positive dentry with a reference.
+        // SAFETY: By the type invariant the directory is valid. `name` is valid for its length, and
+        // the dcache copies it. `rhist_lookup_nested` returns an `ERR_PTR` or a positive dentry
+        // with a reference.
         unsafe {
             Self::from_returned(bindings::rhist_lookup_nested(
                 self.as_ptr(),
@@ -139,24 +143,25 @@ impl Dentry {
         unsafe { bindings::rhist_lists_triggers(self.as_ptr()) }
     }
 
-    /// Whether it is the `trigger` file of an event that has triggers in the kernel. They may change at once.
+    /// Whether it is the `trigger` file of an event that has triggers in the kernel. They may
+    /// change at once.
     pub(super) fn has_triggers(&self) -> bool {
-        // SAFETY: By the type invariant the dentry is valid and positive. The second function is called only
-        // for a `trigger` file.
+        // SAFETY: By the type invariant the dentry is valid and positive. The second function is
+        // called only for a `trigger` file.
         self.lists_triggers() && unsafe { bindings::rhist_has_triggers(self.as_ptr()) }
     }
 
     /// Returns the directory that it is in.
     pub(crate) fn parent(&self) -> Self {
-        // SAFETY: By the type invariant the dentry is valid. It holds a reference on its parent, a directory
-        // of tracefs, which does not change.
+        // SAFETY: By the type invariant the dentry is valid. It holds a reference on its parent, a
+        // directory of tracefs, which does not change.
         unsafe { Self::of((*self.as_ptr()).d_parent) }
     }
 
     /// Returns the name of the directory that it is in.
     pub(crate) fn parent_name(&self) -> &CStr {
-        // SAFETY: The dentry holds a reference on its parent, and `self` on the dentry. By the type invariant
-        // neither the parent nor its name changes.
+        // SAFETY: The dentry holds a reference on its parent, and `self` on the dentry. By the type
+        // invariant neither the parent nor its name changes.
         unsafe { CStr::from_char_ptr(name_of((*self.as_ptr()).d_parent)) }
     }
 }
@@ -173,7 +178,8 @@ pub(super) unsafe fn name_of(dentry: *mut bindings::dentry) -> *const ffi::c_uch
 
 impl Clone for Dentry {
     fn clone(&self) -> Self {
-        // SAFETY: By the type invariant the dentry is referenced, so another reference may be taken.
+        // SAFETY: By the type invariant the dentry is referenced, so another reference may be
+        // taken.
         unsafe { bindings::rhist_dget(self.as_ptr()) };
         // INVARIANT: The reference was taken above.
         Self(self.0)
@@ -189,8 +195,8 @@ impl Drop for Dentry {
 
 // SAFETY: A reference on a dentry may be dropped by any task.
 unsafe impl Send for Dentry {}
-// SAFETY: The fields read through a shared reference are constant by the type invariant; `rhist_lookup`,
-// `rhist_lookup_nested` and `rhist_removed` may be called concurrently.
+// SAFETY: The fields read through a shared reference are constant by the type invariant;
+// `rhist_lookup`, `rhist_lookup_nested` and `rhist_removed` may be called concurrently.
 unsafe impl Sync for Dentry {}
 
 /// A reference on an inode.
@@ -201,7 +207,8 @@ unsafe impl Sync for Dentry {}
 pub(crate) struct Inode(NonNull<bindings::inode>);
 
 impl Inode {
-    /// Takes over the reference that a function of the kernel returned, or fails with `ENOMEM` if it is null.
+    /// Takes over the reference that a function of the kernel returned, or fails with `ENOMEM` if
+    /// it is null.
     ///
     /// # Safety
     ///
@@ -215,13 +222,13 @@ impl Inode {
         self.0.as_ptr()
     }
 
-    /// Creates a revoked inode in the file system of `like`, to get the kernel's operations of bad inodes from.
-    /// Fails with `ENOMEM`.
+    /// Creates a revoked inode in the file system of `like`, to get the kernel's operations of bad
+    /// inodes from. Fails with `ENOMEM`.
     pub(super) fn revoked(like: &Dentry) -> Result<Self> {
         let none = core::ptr::null();
-        // SAFETY: `like` holds a reference on its dentry, and thus on its inode. The new inode is not
-        // published, so nobody uses it with null operations before it is revoked. `rhist_new_inode` returns
-        // null or an inode with a reference.
+        // SAFETY: `like` holds a reference on its dentry, and thus on its inode. The new inode is
+        // not published, so its null operations are not used before it is revoked.
+        // `rhist_new_inode` returns null or an inode with a reference.
         unsafe {
             let like = like.inode();
             let inode =
@@ -232,8 +239,8 @@ impl Inode {
         }
     }
 
-    /// Whether the inode can be dropped: this is the last reference on it, and its mode and owner were not changed, or
-    /// the file was `removed`. Takes `i_lock`.
+    /// Whether the inode can be dropped: this is the last reference on it, and its mode and owner
+    /// were not changed, or the file was `removed`. Takes `i_lock`.
     pub(super) fn is_unused(&self, removed: bool) -> bool {
         // SAFETY: By the type invariant the inode is valid.
         unsafe { bindings::rhist_inode_unused(self.as_ptr(), removed) }
@@ -272,20 +279,20 @@ unsafe impl Sync for Inode {}
 ///
 /// # Invariants
 ///
-/// The dentry was created by `rhist_create_dir` or `rhist_create_file` and not removed yet: it is persistent,
-/// so it stays without a reference.
+/// The dentry was created by `rhist_create_dir` or `rhist_create_file` and not removed yet: it is
+/// persistent, so it stays without a reference.
 pub(crate) enum CreatedDentry {
     Dir(NonNull<bindings::dentry>),
     File(NonNull<bindings::dentry>),
 }
 
 impl CreatedDentry {
-    /// Creates a directory. Takes `i_rwsem` of `parent`. Fails with `EEXIST` if the name is taken, and with
-    /// `ENOMEM`.
+    /// Creates a directory. Takes `i_rwsem` of `parent`. Fails with `EEXIST` if the name is taken,
+    /// and with `ENOMEM`.
     pub(crate) fn dir(parent: &Dentry, name: &CStr, inode: &Inode) -> Result<Self> {
-        // INVARIANT: The directory was created by `rhist_create_dir`.
-        // SAFETY: `parent` and `inode` hold references, and `name` ends in a NUL. The new dentry takes its
-        // own reference on the inode.
+        // INVARIANT: The directory was created by `rhist_create_dir`. SAFETY: `parent` and `inode`
+        // hold references, and `name` ends in a NUL. The new dentry takes its own reference on the
+        // inode.
         let dir = from_err_ptr(unsafe {
             bindings::rhist_create_dir(parent.as_ptr(), name.as_char_ptr(), inode.as_ptr())
         })?;
@@ -294,9 +301,9 @@ impl CreatedDentry {
 
     /// Creates a file. Takes `i_rwsem` of `parent`. Fails as [`CreatedDentry::dir`].
     pub(crate) fn file(parent: &Dentry, name: &CStr, inode: &Inode) -> Result<Self> {
-        // INVARIANT: The file was created by `rhist_create_file`.
-        // SAFETY: `parent` and `inode` hold references, and `name` ends in a NUL. The new dentry takes its
-        // own reference on the inode.
+        // INVARIANT: The file was created by `rhist_create_file`. SAFETY: `parent` and `inode` hold
+        // references, and `name` ends in a NUL. The new dentry takes its own reference on the
+        // inode.
         let file = from_err_ptr(unsafe {
             bindings::rhist_create_file(parent.as_ptr(), name.as_char_ptr(), inode.as_ptr())
         })?;
@@ -305,10 +312,11 @@ impl CreatedDentry {
 }
 
 impl Drop for CreatedDentry {
-    /// Removes the dentry. Takes `i_rwsem` of its parent. The inode of a directory must have been revoked by
-    /// [`Objects::close`](super::Objects::close).
+    /// Removes the dentry. Takes `i_rwsem` of its parent. The inode of a directory must have been
+    /// revoked by [`Objects::close`](super::Objects::close).
     fn drop(&mut self) {
-        // SAFETY: By the type invariant the dentry was created by the matching function and is still there.
+        // SAFETY: By the type invariant the dentry was created by the matching function and is
+        // still there.
         unsafe {
             match self {
                 Self::Dir(dir) => bindings::rhist_remove_dir(dir.as_ptr()),
@@ -320,5 +328,5 @@ impl Drop for CreatedDentry {
 
 // SAFETY: Any task may remove the dentry.
 unsafe impl Send for CreatedDentry {}
-// SAFETY: There are no methods that take a shared reference.
+// SAFETY: `CreatedDentry` has no methods that take a shared reference.
 unsafe impl Sync for CreatedDentry {}

@@ -2,12 +2,12 @@
 
 //! The callbacks of the VFS for rhist's directories.
 //!
-//! All functions are called in task context: inode operations with `i_rwsem` of the directory held, file
-//! operations on a directory that is open, which pins the module, or is being opened.
+//! All functions are called in task context: inode operations with `i_rwsem` of the directory held,
+//! file operations on a directory that is open, which pins the module, or is being opened.
 //!
-//! No callback waits for `i_rwsem` of the kernel's directory while `i_rwsem` of rhist's is held: see
-//! [`object`](super::object). [`lookup`] only tries to take it, the others unlock rhist's directory first: see
-//! [`Unlocked`].
+//! No callback waits for `i_rwsem` of the kernel's directory while `i_rwsem` of rhist's is held:
+//! see [`object`](super::object). [`lookup`] only tries to take it, the others unlock rhist's
+//! directory first: see [`Unlocked`].
 
 use super::{
     gate::{
@@ -38,7 +38,7 @@ use kernel::{
     prelude::*, //
 };
 
-/// Returns the inode operations of directories. `attributes` are those for mode and owner.
+/// Returns the inode operations of directories. `attributes` has the operations for mode and owner.
 pub(super) fn inode_operations<N: NodeOps>(
     attributes: bindings::inode_operations,
 ) -> bindings::inode_operations {
@@ -69,8 +69,8 @@ pub(super) fn file_operations<N: NodeOps>() -> bindings::file_operations {
 ///
 /// `dentry` must be valid, and `i_rwsem` of its directory held while the result is used.
 unsafe fn lookup_name<'a>(dentry: *mut bindings::dentry) -> &'a [u8] {
-    // SAFETY: `i_rwsem` of the directory keeps the name from changing. A `struct qstr` is valid for `len`
-    // bytes.
+    // SAFETY: `i_rwsem` of the directory keeps the name from changing. A `struct qstr` is valid for
+    // `len` bytes.
     unsafe {
         let name = &*bindings::rhist_name_of(dentry);
         core::slice::from_raw_parts(
@@ -80,36 +80,37 @@ unsafe fn lookup_name<'a>(dentry: *mut bindings::dentry) -> &'a [u8] {
     }
 }
 
-/// Copies the name of a dentry, to be used when the directory is not locked any more: `d_splice_alias()` of
-/// another task may replace the name by a copy. Fails with `ENOMEM`.
+/// Copies the name of a dentry, to be used when the directory is not locked any more:
+/// `d_splice_alias()` of another task may replace the name by a copy. Fails with `ENOMEM`.
 ///
 /// # Safety
 ///
 /// As for [`lookup_name`].
 unsafe fn copied_name(dentry: *mut bindings::dentry) -> Result<KVec<u8>> {
     let mut copy = KVec::new();
-    // SAFETY: The requirements are those of this function.
+    // SAFETY: The caller guarantees the requirements of `lookup_name`, which are the same.
     copy.extend_from_slice(unsafe { lookup_name(dentry) }, GFP_KERNEL)?;
     Ok(copy)
 }
 
-/// Unlocks directories of rhist that the VFS has locked for a callback, so that the kernel's can be locked. Dropping
-/// this locks them again.
+/// Unlocks directories of rhist that the VFS has locked for a callback, so that the kernel's can be
+/// locked. Dropping this locks them again.
 ///
 /// # Invariants
 ///
-/// The inodes are referenced by the caller of the callback, and were locked as for `how` when this was created.
+/// The inodes are referenced by the caller of the callback, and were locked as for `how` when this
+/// was created.
 struct Unlocked {
     dir: *mut bindings::inode,
     how: How,
 }
 
-/// How a callback finds directories locked.
+/// The locks that a callback finds taken.
 #[derive(Clone, Copy)]
 enum How {
-    /// The directory, shared.
+    /// `i_rwsem` of the directory, shared.
     Shared,
-    /// The directory, exclusively, and this subdirectory, unless it is null.
+    /// `i_rwsem` of the directory, exclusively, and of this subdirectory, unless it is null.
     Exclusive(*mut bindings::inode),
 }
 
@@ -118,8 +119,8 @@ impl Unlocked {
     ///
     /// # Safety
     ///
-    /// The inodes must be referenced, and be locked by the caller as `how` says. The module must be pinned until
-    /// the result was dropped: unloading waits only for tasks that hold the lock.
+    /// The inodes must be referenced, and be locked by the caller as `how` says. The module must be
+    /// pinned until the result was dropped: unloading waits only for tasks that hold the lock.
     unsafe fn new(dir: *mut bindings::inode, how: How) -> Self {
         // SAFETY: The caller has locked the inodes this way.
         unsafe {
@@ -128,7 +129,7 @@ impl Unlocked {
                 How::Exclusive(child) => bindings::rhist_unlock_dir(dir, child),
             }
         }
-        // INVARIANT: By the requirements of this function.
+        // INVARIANT: The caller guarantees that the inodes are referenced and were locked this way.
         Self { dir, how }
     }
 }
@@ -161,19 +162,21 @@ unsafe extern "C" fn lookup<N: NodeOps>(
     }
     let inode = match object.node.lookup(&object.real, name) {
         Ok(found) => {
-            // SAFETY: The VFS passes a new dentry to `lookup`, and `found` holds a reference on the kernel's.
+            // SAFETY: The VFS passes a new dentry to `lookup`, and `found` holds a reference on the
+            // kernel's.
             unsafe { bindings::rhist_keep_name(dentry, found.lasts_as.as_ptr()) };
             found.inode.into_raw()
         }
         Err(err) if err == ENOENT => ptr::null_mut(),
         Err(err) => return err.to_ptr(),
     };
-    // SAFETY: The VFS passes a new dentry to `lookup`. `inode` is null, or comes with a reference that
-    // `d_splice_alias` consumes.
+    // SAFETY: The VFS passes a new dentry to `lookup`. `inode` is null, or comes with a reference
+    // that `d_splice_alias` consumes.
     unsafe { bindings::d_splice_alias(inode, dentry) }
 }
 
-/// What `mkdir` of the inode operations returns: the directory or null, or before 6.15, an errno or 0.
+/// The result of `mkdir` of the inode operations: the directory or null; before 6.15, an errno or
+/// 0.
 trait MkdirResult {
     fn from_result(made: Result) -> Self;
 }
@@ -202,21 +205,22 @@ unsafe extern "C" fn mkdir<N: NodeOps, R: MkdirResult>(
     let made = || -> Result {
         // Dropped last, when the directory is locked again: unloading waits for that lock.
         let _pin = ModulePin::new()?;
-        // SAFETY: Only rhist's directories have these operations, and the VFS holds `i_rwsem` of `dir`.
+        // SAFETY: Only rhist's directories have these operations, and the VFS holds `i_rwsem` of
+        // `dir`.
         let (object, name) = unsafe { (object_of::<N>(dir), copied_name(dentry)?) };
         // SAFETY: The VFS has locked `dir`, and holds references. The module is pinned.
         let unlocked = unsafe { Unlocked::new(dir, How::Exclusive(ptr::null_mut())) };
-        // SAFETY: The object holds a reference on the kernel's directory. `name` is valid for its length, and the
-        // dcache copies it. The VFS passes a valid `idmap`.
+        // SAFETY: The object holds a reference on the kernel's directory. `name` is valid for its
+        // length, and the dcache copies it. The VFS passes a valid `idmap`.
         let err = unsafe {
             let len = name.len() as u32;
             bindings::rhist_mkdir(idmap, object.real.as_ptr(), name.as_ptr().cast(), len, mode)
         };
         drop(unlocked);
         to_result(err)?;
-        // As in tracefs itself, the dentry stays negative, and the next lookup finds the directory: also if
-        // somebody else has looked up the dentry meanwhile, and keeps it.
-        // SAFETY: The VFS passes a dentry with a reference.
+        // As in tracefs itself, the dentry stays negative, and the next lookup finds the directory,
+        // even if another task has looked up the dentry meanwhile, and keeps it. SAFETY: The VFS
+        // passes a dentry with a reference.
         unsafe { bindings::d_drop(dentry) };
         Ok(())
     };
@@ -233,12 +237,14 @@ unsafe extern "C" fn rmdir<N: NodeOps>(
     from_result(|| {
         // Dropped last, when the directories are locked again: unloading waits for these locks.
         let _pin = ModulePin::new()?;
-        // SAFETY: Only rhist's directories have these operations, and the VFS holds `i_rwsem` of `dir`.
+        // SAFETY: Only rhist's directories have these operations, and the VFS holds `i_rwsem` of
+        // `dir`.
         let (object, name) = unsafe { (object_of::<N>(dir), copied_name(dentry)?) };
-        // SAFETY: The VFS has locked `dir` and the directory of `dentry`, and holds references. The module is
-        // pinned.
+        // SAFETY: The VFS has locked `dir` and the directory of `dentry`, and holds references. The
+        // module is pinned.
         let _unlocked = unsafe { Unlocked::new(dir, How::Exclusive((*dentry).d_inode)) };
-        // SAFETY: The object holds a reference on the kernel's directory, and `name` is valid for its length.
+        // SAFETY: The object holds a reference on the kernel's directory, and `name` is valid for
+        // its length.
         to_result(unsafe {
             let len = name.len() as u32;
             bindings::rhist_rmdir(object.real.as_ptr(), name.as_ptr().cast(), len)
@@ -259,16 +265,20 @@ unsafe extern "C" fn open<N: NodeOps>(
 ) -> ffi::c_int {
     from_result(|| {
         let pin = ModulePin::new()?;
-        // SAFETY: Only rhist's directories have these operations, and `file` holds a reference on the inode.
+        // SAFETY: Only rhist's directories have these operations, and `file` holds a reference on
+        // the inode.
         let object = unsafe { object_of::<N>(inode) };
         if object.real.removed() {
-            // SAFETY: The VFS has set the path of `file`, which holds a reference on the dentry of `inode`.
+            // SAFETY: The VFS has set the path of `file`, which holds a reference on the dentry of
+            // `inode`.
             return Err(unsafe { forget::<N>(dentry_of(file), ENOENT) });
         }
-        // SAFETY: The VFS has set the path of `file`. The object holds a reference on the kernel's directory.
+        // SAFETY: The VFS has set the path of `file`. The object holds a reference on the kernel's
+        // directory.
         let real = unsafe { bindings::rhist_open_dir(file, object.real.as_ptr()) };
         let real = from_err_ptr(real)?;
-        // SAFETY: Nobody else uses `file` before `open` returns. `release` drops the reference.
+        // SAFETY: `file` is not used by others before `open` returns. `release` drops the
+        // reference.
         unsafe { (*file).private_data = real.cast() };
         pin.keep();
         Ok(0)
@@ -284,7 +294,8 @@ unsafe extern "C" fn release(
 ) -> ffi::c_int {
     // SAFETY: `open` has called `ModulePin::keep`, and the VFS calls `release` once.
     let _pin = unsafe { ModulePin::from_file() };
-    // SAFETY: `open` has put a reference on the kernel's open directory there, which is not used afterwards.
+    // SAFETY: `open` has put a reference on the kernel's open directory there, which is not used
+    // afterwards.
     unsafe { bindings::fput(real_dir(file)) };
     0
 }
@@ -325,7 +336,8 @@ unsafe extern "C" fn llseek(
     offset: bindings::loff_t,
     whence: ffi::c_int,
 ) -> bindings::loff_t {
-    // SAFETY: The VFS calls `llseek` with `f_pos_lock` held. `open` has opened the kernel's directory.
+    // SAFETY: The VFS calls `llseek` with `f_pos_lock` held. `open` has opened the kernel's
+    // directory.
     unsafe {
         let here = (*file).f_pos;
         let (target, whence) = match whence as u32 {
@@ -344,18 +356,18 @@ unsafe extern "C" fn llseek(
     }
 }
 
-/// Passes the entries of the kernel's directory on to the caller's context, except those that are hidden.
+/// Passes the entries of the kernel's directory on to the caller's context, except hidden ones.
 ///
 /// # Invariants
 ///
-/// `caller` is valid, and used by nobody else, while `ctx` is in use.
+/// `caller` is valid, and not used otherwise, while `ctx` is in use.
 #[repr(C)]
 struct ReaddirContext<'a, N: NodeOps> {
     /// First, so that a pointer to it is one to the [`ReaddirContext`].
     ctx: bindings::dir_context,
     caller: *mut bindings::dir_context,
     object: &'a Object<N>,
-    /// The caller's actor has returned false: its buffer is full.
+    /// Whether the caller's actor has returned false: its buffer is full.
     full: bool,
 }
 
@@ -363,8 +375,8 @@ struct ReaddirContext<'a, N: NodeOps> {
 ///
 /// # Safety
 ///
-/// `ctx` must point to the field of a [`ReaddirContext`] that nobody else uses during the call, and `name` be
-/// valid for `len` bytes.
+/// `ctx` must point to the field of a [`ReaddirContext`] for the exclusive use of this call, and
+/// `name` be valid for `len` bytes.
 unsafe extern "C" fn filter_entry<N: NodeOps>(
     ctx: *mut bindings::dir_context,
     name: *const ffi::c_char,
@@ -373,9 +385,11 @@ unsafe extern "C" fn filter_entry<N: NodeOps>(
     ino: u64,
     kind: ffi::c_uint,
 ) -> bool {
-    // SAFETY: `ctx` is the first field of a `ReaddirContext` that nobody else uses during the call.
+    // SAFETY: The caller guarantees that `ctx` is the first field of a `ReaddirContext` for the
+    // exclusive use of this call.
     let filter = unsafe { &mut *ctx.cast::<ReaddirContext<'_, N>>() };
-    // SAFETY: `iterate_shared` of the kernel's directory passes a name that is valid for `len` bytes.
+    // SAFETY: `iterate_shared` of the kernel's directory passes a name that is valid for `len`
+    // bytes.
     let bytes = unsafe { core::slice::from_raw_parts(name.cast::<u8>(), len as usize) };
     if filter.object.node.hides(bytes) {
         return true;
@@ -390,7 +404,8 @@ unsafe extern "C" fn filter_entry<N: NodeOps>(
 ///
 /// # Safety
 ///
-/// `ctx` must be valid and used by nobody else during the call, and `name` be valid for `len` bytes.
+/// `ctx` must be valid and not be used otherwise during the call, and `name` be valid for `len`
+/// bytes.
 unsafe fn emit(
     ctx: *mut bindings::dir_context,
     name: *const ffi::c_char,
@@ -407,8 +422,8 @@ unsafe fn emit(
     }
 }
 
-/// Lists the kernel's entries, then rhist's. Takes `i_rwsem` of the kernel's directory shared. `i_rwsem` of rhist's is
-/// not needed: `f_pos_lock` keeps others from using the file.
+/// Lists the kernel's entries, then rhist's. Takes `i_rwsem` of the kernel's directory shared.
+/// `i_rwsem` of rhist's is not needed: `f_pos_lock` keeps others from using the file.
 ///
 /// # Safety
 ///
@@ -419,12 +434,14 @@ unsafe extern "C" fn iterate<N: NodeOps>(
 ) -> ffi::c_int {
     // SAFETY: `file` is an open directory of rhist, which holds a reference on its inode.
     let object = unsafe { object_of::<N>((*file).f_inode) };
-    // SAFETY: The VFS has locked the directory shared, and holds a reference. The open file pins the module.
+    // SAFETY: The VFS has locked the directory shared, and holds a reference. The open file pins
+    // the module.
     let _unlocked = unsafe { Unlocked::new((*file).f_inode, How::Shared) };
-    // SAFETY: The VFS passes a valid context, which nobody else uses during the call.
+    // SAFETY: The VFS passes a valid context for the exclusive use of this call.
     let mut pos = unsafe { (*ctx).pos };
     if pos < OURS {
-        // INVARIANT: The VFS passes a valid context, and this function does not use it during `iterate_dir`.
+        // INVARIANT: The VFS passes a valid context, and this function does not use it during
+        // `iterate_dir`.
         let mut filter = ReaddirContext {
             ctx: bindings::dir_context {
                 actor: Some(filter_entry::<N>),
@@ -452,8 +469,8 @@ unsafe extern "C" fn iterate<N: NodeOps>(
         }
         let taken = name.map(CStr::to_bytes).is_none_or(|name| {
             let len = name.len() as ffi::c_int;
-            // An inode that was not looked up yet has no number. tracefs does not use 1.
-            // SAFETY: The VFS passes a valid context, and `name` is valid for its length.
+            // An inode that was not looked up yet lacks a number. tracefs does not use 1. SAFETY:
+            // The VFS passes a valid context, and `name` is valid for its length.
             unsafe { emit(ctx, name.as_ptr().cast(), len, pos, 1, bindings::DT_REG) }
         });
         if !taken {

@@ -2,8 +2,8 @@
 
 //! The callbacks of the VFS for rhist's files.
 //!
-//! All functions are called in task context, on a file that is open, which pins the module, or is being
-//! opened.
+//! All functions are called in task context, on a file that is open, which pins the module, or is
+//! being opened.
 
 use super::{
     gate::{
@@ -51,7 +51,8 @@ use kernel::{
     },
 };
 
-/// Returns the operations of rhist's files: with `poll` if `polls` is true, and with `write` if `writes` is.
+/// Returns the operations of rhist's files: with `poll` if `polls` is true, and with `write` if
+/// `writes` is.
 pub(super) fn file_operations<N: NodeOps>(polls: bool, writes: bool) -> bindings::file_operations {
     bindings::file_operations {
         owner: gate::owner(),
@@ -70,11 +71,13 @@ pub(super) fn file_operations<N: NodeOps>(polls: bool, writes: bool) -> bindings
 ///
 /// # Invariants
 ///
-/// The operations are valid and constant, and owns a reference on their owner, taken by `rhist_get_fops()`.
+/// The operations are valid and constant, and `self` owns a reference on their owner, taken by
+/// `rhist_get_fops()`.
 pub(super) struct KernelFops(NonNull<bindings::file_operations>);
 
 impl KernelFops {
-    /// Pins the operations of `real`; `None` if it has been removed, or its owner is being unloaded.
+    /// Pins the operations of `real`; `None` if it has been removed, or its owner is being
+    /// unloaded.
     pub(super) fn of(real: &Dentry) -> Option<Self> {
         // INVARIANT: `rhist_get_fops` takes the reference.
         // SAFETY: `real` holds a reference on the dentry.
@@ -85,8 +88,8 @@ impl KernelFops {
         self.0.as_ptr()
     }
 
-    /// Returns the operations for rhist's file: the kernel's, except `open` and `release`. They are
-    /// stored at the beginning of its [`Object`].
+    /// Returns the operations for rhist's file: the kernel's, except `owner`, `open` and `release`.
+    /// They are stored at the beginning of its [`Object`].
     pub(super) fn mirrored<N: NodeOps>(&self) -> bindings::file_operations {
         bindings::file_operations {
             owner: gate::owner(),
@@ -105,7 +108,8 @@ impl KernelFops {
     ///
     /// # Safety
     ///
-    /// Must be called once for each call of [`KernelFops::keep`], with what [`KernelFops::as_ptr`] returned.
+    /// Must be called once for each call of [`KernelFops::keep`], with the result of
+    /// [`KernelFops::as_ptr`].
     unsafe fn from_file(fops: *const bindings::file_operations) -> Option<Self> {
         // INVARIANT: Takes over the reference that `keep` has forgotten.
         NonNull::new(fops.cast_mut()).map(Self)
@@ -134,8 +138,8 @@ impl Drop for KernelFops {
 ///
 /// `file` must be open, or being opened, with these operations.
 unsafe fn kernel_object<'a, N: NodeOps>(file: *mut bindings::file) -> &'a Object<N> {
-    // SAFETY: `f_op` points to `Object::fops`, the first field of the object, which is not dropped while the
-    // file is open.
+    // SAFETY: `f_op` points to `Object::fops`, the first field of the object, which is not dropped
+    // while the file is open.
     unsafe { &*(*file).f_op.cast() }
 }
 
@@ -150,19 +154,20 @@ unsafe extern "C" fn open_kernel<N: NodeOps>(
         let pin = ModulePin::new()?;
         // SAFETY: `file` is being opened with the mirrored operations.
         let object = unsafe { kernel_object::<N>(file) };
-        // The dentry was still in the cache, but the kernel may have freed what `i_private` points to.
+        // The dentry was still in the cache, but the kernel may have freed the object that
+        // `i_private` points to.
         if object.real.removed() {
-            // SAFETY: The VFS has set the path of `file`, which holds a reference on the dentry of the
-            // object.
+            // SAFETY: The VFS has set the path of `file`, which holds a reference on the dentry of
+            // the object.
             return Err(unsafe { forget::<N>(dentry_of(file), ENODEV) });
         }
-        // The other operations are those that the object has copied.
+        // Fails if the kernel's operations are not the ones that the object has copied.
         let real = KernelFops::of(&object.real)
             .filter(|real| ptr::eq(real.as_ptr(), object.real_fops))
             .ok_or(ENODEV)?;
         if let Some(open) = real.open {
-            // SAFETY: `inode` has the `i_private` and `i_cdev` of the kernel's inode, and the kernel's `open`
-            // uses nothing else of it. Its owner is pinned.
+            // SAFETY: `inode` has the `i_private` and `i_cdev` of the kernel's inode, and the
+            // kernel's `open` uses nothing else of it. The operations' owner is pinned.
             to_result(unsafe { open(inode, file) })?;
         }
         real.keep();
@@ -182,12 +187,12 @@ unsafe extern "C" fn release_kernel<N: NodeOps>(
     let _pin = unsafe { ModulePin::from_file() };
     // SAFETY: `file` is open with the mirrored operations.
     let object = unsafe { kernel_object::<N>(file) };
-    // SAFETY: `open_kernel` has called `KernelFops::keep` for these operations, and the VFS calls `release`
-    // once.
+    // SAFETY: `open_kernel` has called `KernelFops::keep` for these operations, and the VFS calls
+    // `release` once.
     let real = unsafe { KernelFops::from_file(object.real_fops) };
     match real.as_ref().and_then(|real| real.release) {
-        // SAFETY: `open_kernel` has called the kernel's `open` with the same inode and file. The owner is
-        // pinned until `real` is dropped.
+        // SAFETY: `open_kernel` has called the kernel's `open` with the same inode and file. The
+        // owner is pinned until `real` is dropped.
         Some(release) => unsafe { release(inode, file) },
         None => 0,
     }
@@ -203,12 +208,12 @@ struct OpenFile<N: NodeOps> {
     behind: Behind,
 }
 
-/// Contents that are being read.
+/// The contents of a file that is being read.
 struct Reading<C: Contents> {
     contents: C,
     /// The piece that was read last.
     piece: Option<Arc<C::Piece>>,
-    /// Where that begins.
+    /// The position at which the piece begins.
     start: usize,
 }
 
@@ -221,7 +226,8 @@ impl<C: Contents> Reading<C> {
         }
     }
 
-    /// The piece with the byte at `pos`, and where that is in it; `None` behind the end.
+    /// Returns the piece with the byte at `pos`, and the offset of that byte in it; `None` behind
+    /// the end.
     fn at(&mut self, pos: usize) -> Result<Option<(Arc<C::Piece>, usize)>> {
         if pos < self.start {
             self.contents.rewind();
@@ -245,17 +251,18 @@ impl<C: Contents> Reading<C> {
     }
 }
 
-/// The kernel's file whose place a file of rhist takes.
+/// The kernel's file that a file of rhist replaces.
 enum Behind {
     None,
     Open(KernelFile),
-    /// The list of an event's triggers, to be read only. Nearly every one is empty, so it is opened for a read
-    /// that finds triggers: opening it takes longer than all else that happens then.
+    /// The list of an event's triggers, to be read only. Nearly all such lists are empty, so the
+    /// kernel's file is opened only for a read that finds triggers: opening it would take most of
+    /// the time.
     Triggers(Dentry),
 }
 
 impl Behind {
-    /// Opens what a file of rhist takes the place of, if it cannot wait until it is read.
+    /// Opens the kernel's file that a file of rhist replaces, unless that can wait for a read.
     ///
     /// # Safety
     ///
@@ -275,7 +282,7 @@ impl Behind {
         unsafe { KernelFile::open(file, &real) }.map(Self::Open)
     }
 
-    /// Returns the open file, if it does not have to wait for a read.
+    /// Returns the open file, unless its opening waits for a read.
     fn kernel(&self) -> Option<&KernelFile> {
         match self {
             Self::Open(kernel) => Some(kernel),
@@ -283,7 +290,7 @@ impl Behind {
         }
     }
 
-    /// Opens the list of triggers for a read, if there are any.
+    /// Opens the list of triggers for a read, if the event has any in the kernel.
     ///
     /// # Safety
     ///
@@ -309,7 +316,8 @@ unsafe fn open_file<'a, N: NodeOps>(file: *mut bindings::file) -> &'a OpenFile<N
     unsafe { &*(*file).private_data.cast() }
 }
 
-/// Returns the object of a file of rhist; `ENODEV` if the kernel has removed the directory that it is in.
+/// Returns the object of a file of rhist; `ENODEV` if the kernel has removed the directory that it
+/// is in.
 ///
 /// # Safety
 ///
@@ -320,7 +328,7 @@ unsafe fn present<'a, N: NodeOps>(file: *mut bindings::file) -> Result<&'a Objec
     (!object.real.removed()).then_some(object).ok_or(ENODEV)
 }
 
-/// Opens the file, and the kernel's file whose place it takes.
+/// Opens the file, and the kernel's file that it replaces.
 ///
 /// # Safety
 ///
@@ -331,11 +339,12 @@ unsafe extern "C" fn open<N: NodeOps>(
 ) -> ffi::c_int {
     from_result(|| {
         let pin = ModulePin::new()?;
-        // SAFETY: Only rhist's files have these operations, and `file` holds a reference on the inode.
+        // SAFETY: Only rhist's files have these operations, and `file` holds a reference on the
+        // inode.
         let object = unsafe { object_of::<N>(inode) };
         if object.real.removed() {
-            // SAFETY: The VFS has set the path of `file`, which holds a reference on the dentry of the
-            // object.
+            // SAFETY: The VFS has set the path of `file`, which holds a reference on the dentry of
+            // the object.
             return Err(unsafe { forget::<N>(dentry_of(file), ENODEV) });
         }
         // SAFETY: The VFS is opening `file`, whose object this is.
@@ -354,10 +363,10 @@ unsafe extern "C" fn open<N: NodeOps>(
         }))?;
         // SAFETY: The box is not moved out of until `release` drops it in place.
         let open = KBox::into_raw(unsafe { Pin::into_inner_unchecked(open) });
-        // SAFETY: Nobody else uses `file` before `open` returns.
+        // SAFETY: `file` is not used by others before `open` returns.
         unsafe {
             (*file).private_data = open.cast();
-            // As `seq_open()` does: what is read is at positions, what is written is not.
+            // As in `seq_open()`: reads have positions, writes do not.
             if mode & bindings::RHIST_FMODE_READ != 0 || (*(*file).f_op).write.is_none() {
                 (*file).f_mode &= !bindings::RHIST_FMODE_PWRITE;
             }
@@ -390,7 +399,8 @@ unsafe extern "C" fn read<N: NodeOps>(
     count: usize,
     pos: *mut bindings::loff_t,
 ) -> isize {
-    // SAFETY: `file` was opened by `open` and stays open during the call. The VFS passes a valid `pos`.
+    // SAFETY: `file` was opened by `open` and stays open during the call. The VFS passes a valid
+    // `pos`.
     let (open, from) = unsafe { (open_file::<N>(file), *pos) };
     let Ok(from) = usize::try_from(from) else {
         return EINVAL.to_errno() as isize;
@@ -420,8 +430,8 @@ unsafe extern "C" fn read<N: NodeOps>(
             Ok(Some((piece, at))) => {
                 let bytes = (*piece).as_ref();
                 let mut at = at as bindings::loff_t;
-                // SAFETY: `bytes` is valid for its length, and `at` is valid. The rest of `buf` is checked as a user
-                // pointer.
+                // SAFETY: `bytes` is valid for its length, and `at` is valid. The rest of `buf` is
+                // checked as a user pointer.
                 unsafe {
                     bindings::simple_read_from_buffer(
                         buf.wrapping_add(done).cast(),
@@ -437,7 +447,7 @@ unsafe extern "C" fn read<N: NodeOps>(
         };
         match usize::try_from(copied) {
             Ok(copied) => done += copied,
-            // As much as there was before.
+            // Return the bytes that were read before the error.
             Err(_) if done > 0 => break,
             Err(_) => return copied,
         }
@@ -483,8 +493,8 @@ unsafe extern "C" fn poll<N: NodeOps>(
     table: *mut bindings::poll_table_struct,
 ) -> Mask {
     let poll = || -> Result<Mask> {
-        // SAFETY: `file` was opened by `open` and stays open during the call. `table` is used before this
-        // returns only.
+        // SAFETY: `file` was opened by `open` and stays open during the call. `table` is used
+        // before this returns only.
         let (open, table) = unsafe { (open_file::<N>(file), PollTable::new(file, table)) };
         let kernel = open.behind.kernel();
         // When an event is removed, the kernel wakes only tasks that poll its own file.
@@ -506,8 +516,8 @@ unsafe extern "C" fn mmap<N: NodeOps>(
     vma: *mut bindings::vm_area_struct,
 ) -> ffi::c_int {
     from_result(|| {
-        // SAFETY: `file` was opened by `open`. The VFS passes a VMA that is being set up, with mmap_lock held
-        // for writing. The type is the same one, from another run of bindgen.
+        // SAFETY: `file` was opened by `open`. The VFS passes a VMA that is being set up, with
+        // mmap_lock held for writing. The type is the same one, from another run of bindgen.
         let (open, vma) = unsafe { (open_file::<N>(file), VmaNew::from_raw(vma.cast())) };
         // SAFETY: `file` is a file of rhist and stays open during the call.
         let object = unsafe { present::<N>(file) }?;
@@ -518,8 +528,8 @@ unsafe extern "C" fn mmap<N: NodeOps>(
     })
 }
 
-/// Moves the position as `tracing_lseek()` does: `SEEK_SET` and `SEEK_CUR` if the file is open for reading,
-/// otherwise to 0.
+/// Moves the position as `tracing_lseek()` does: `SEEK_SET` and `SEEK_CUR` if the file is open for
+/// reading, otherwise to 0.
 ///
 /// # Safety
 ///

@@ -2,7 +2,8 @@
 
 //! Pinning the module while a file is open.
 //!
-//! See `gate` in `rust/tracefs.c`: before it calls `open`, the VFS pins the gate and not the module.
+//! See `gate` in `rust/tracefs.c`: before it calls `open`, the VFS pins the gate and not the
+//! module.
 
 use crate::rust::bindings;
 use kernel::prelude::*;
@@ -13,8 +14,8 @@ pub(super) fn owner() -> *mut bindings::module {
     unsafe { bindings::rhist_gate() }
 }
 
-/// Waits, during unload, until no file operation of rhist runs and no file is open. Task context, sleeps; call
-/// without locks that a file operation takes, after the operations became unreachable.
+/// Waits, during unload, until no file operation of rhist runs and no file is open. Task context,
+/// sleeps; call without locks that a file operation takes, after the operations became unreachable.
 pub(in crate::rust) fn wait() {
     // SAFETY: Callers are in task context and may sleep.
     unsafe { bindings::rhist_gate_wait() }
@@ -56,8 +57,8 @@ impl ModulePin {
 
 impl Drop for ModulePin {
     fn drop(&mut self) {
-        // SAFETY: By the type invariant there is a reference to drop. In `open` and `release` the VFS holds the
-        // gate, which unload waits for, so the running code stays.
+        // SAFETY: By the type invariant `self` owns a reference. In `open` and `release` the VFS
+        // holds the gate, which unload waits for, so the running code stays.
         unsafe { bindings::rhist_leave() }
     }
 }

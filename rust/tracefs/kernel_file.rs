@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Open files of the kernel, for rhist's files that take their place.
+//! Open files of the kernel, for rhist's files that replace them.
 
 use super::{
     dentry::Dentry,
@@ -25,7 +25,7 @@ use kernel::{
     },
 };
 
-/// Bytes that are read at once.
+/// Number of bytes per read.
 const CHUNK: usize = 4096;
 
 /// The buffer of a `write(2)`, in user memory.
@@ -54,7 +54,8 @@ impl UserBuffer {
 
 /// A file of the kernel, opened with the mount and the credentials of a file of rhist.
 ///
-/// Use it in task context and without locks of the kernel: its operations take `event_mutex` and more.
+/// Use it in task context and without locks of the kernel: its operations take `event_mutex` and
+/// more.
 ///
 /// # Invariants
 ///
@@ -68,7 +69,8 @@ impl KernelFile {
     ///
     /// `ours` must be open, or being opened, and `real` a file of the same tracefs.
     pub(super) unsafe fn open(ours: *mut bindings::file, real: &Dentry) -> Result<Self> {
-        // SAFETY: `ours` is open or being opened. `real` holds a reference on a file of the same tracefs.
+        // SAFETY: `ours` is open or being opened. `real` holds a reference on a file of the same
+        // tracefs.
         unsafe { Self::open_beside(ours, real.as_ptr(), (*ours).f_flags & bindings::O_ACCMODE) }
     }
 
@@ -82,8 +84,8 @@ impl KernelFile {
         real: *mut bindings::dentry,
         flags: u32,
     ) -> Result<Self> {
-        // SAFETY: `file` has a path and credentials. `real` is referenced, and in the file system of that
-        // path.
+        // SAFETY: `file` has a path and credentials. `real` is referenced, and in the file system
+        // of that path.
         let opened = from_err_ptr(unsafe { bindings::rhist_open_beside(file, real, flags) })?;
         // INVARIANT: `rhist_open_beside` returns an open file with a reference.
         NonNull::new(opened).map(Self).ok_or(ENOMEM)
@@ -104,7 +106,7 @@ impl KernelFile {
     ///
     /// # Errors
     ///
-    /// `ENOENT` if there is no such file, `ENOMEM`, and those of the kernel's `open`.
+    /// `ENOENT` if the file does not exist, `ENOMEM`, and the errors of the kernel's `open`.
     pub(in crate::rust) fn open_other(
         &self,
         dir: &TracingDir,
@@ -115,8 +117,8 @@ impl KernelFile {
         for name in path {
             real = real.lookup(name.to_bytes())?;
         }
-        // SAFETY: By the type invariant this file is open. `real` was looked up in a tracing directory, which
-        // is in the same tracefs.
+        // SAFETY: By the type invariant this file is open. `real` was looked up in a tracing
+        // directory, which is in the same tracefs.
         unsafe { Self::open_beside(self.0.as_ptr(), real.as_ptr(), flags) }
     }
 
@@ -124,15 +126,16 @@ impl KernelFile {
     ///
     /// # Errors
     ///
-    /// The errors of the kernel's `read`; `EINVAL` if it is not open for reading, or not a seq_file; `ENOMEM`.
+    /// The errors of the kernel's `read`; `EINVAL` if it is not open for reading, or not a
+    /// seq_file; `ENOMEM`.
     pub(crate) fn read(&self) -> Result<KVVec<u8>> {
         let mut text = KVVec::new();
         let mut pos = 0;
         loop {
             let len = text.len();
             text.resize(len + CHUNK, 0, GFP_KERNEL)?;
-            // SAFETY: By the type invariant the file is open. `text` was resized to `len + CHUNK` bytes.
-            // `pos` is a local variable.
+            // SAFETY: By the type invariant the file is open. `text` was resized to `len + CHUNK`
+            // bytes. `pos` is a local variable.
             let done = unsafe {
                 let to = text.as_mut_ptr().add(len).cast();
                 bindings::rhist_read_seq(self.0.as_ptr(), to, CHUNK, &mut pos)
@@ -146,32 +149,33 @@ impl KernelFile {
         }
     }
 
-    /// Reads the whole file, even if it is open for writing only. The text must not be passed to the program.
-    /// Fails as [`KernelFile::read`], and as the kernel's `open`.
+    /// Reads the whole file, even if it is open for writing only. The text must not be passed to
+    /// the program. Fails as [`KernelFile::read`], and as the kernel's `open`.
     pub(crate) fn reopen_and_read(&self) -> Result<KVVec<u8>> {
         self.reopen(bindings::O_RDONLY)?.read()
     }
 
     /// Writes a program's buffer to the file.
     ///
-    /// The kernel copies the buffer itself, and so may see other text than [`UserBuffer::read`]. That is
-    /// harmless: the program may write to the kernel's file anyway.
+    /// The kernel copies the buffer itself, and so may see other text than [`UserBuffer::read`].
+    /// That is harmless: the program may write to the kernel's file anyway.
     ///
     /// # Errors
     ///
-    /// The errors of the kernel's `write`; `EINVAL` if it is not open for writing; `EIO` if only a part was
-    /// written.
+    /// The errors of the kernel's `write`; `EINVAL` if it is not open for writing; `EIO` if only a
+    /// part was written.
     pub(crate) fn write(&self, data: &UserBuffer) -> Result {
-        // SAFETY: By the type invariant the file is open. `write` checks `data.start` as a user pointer.
+        // SAFETY: By the type invariant the file is open. `write` checks `data.start` as a user
+        // pointer.
         let done = unsafe { bindings::rhist_write(self.0.as_ptr(), data.start, data.len) };
         written(done, data.len)
     }
 
-    /// Whether `poll(2)` of the file reports `EPOLLERR`. Also queues the caller of `poll()` on its wait
-    /// queues.
+    /// Whether `poll(2)` of the file reports `EPOLLERR`. Also queues the caller of `poll()` on its
+    /// wait queues.
     pub(super) fn poll_error(&self, table: &PollTable<'_>) -> bool {
-        // SAFETY: By the type invariant the file is open, and the open file of rhist keeps it so while a task
-        // is queued. `table` is valid during `poll()`.
+        // SAFETY: By the type invariant the file is open, and the open file of rhist keeps it so
+        // while a task is queued. `table` is valid during `poll()`.
         unsafe { bindings::rhist_poll_error(self.0.as_ptr(), table.as_ptr()) }
     }
 
@@ -200,6 +204,6 @@ impl Drop for KernelFile {
 
 // SAFETY: A reference on a file may be dropped by any task.
 unsafe impl Send for KernelFile {}
-// SAFETY: The file operations may be called concurrently: they lock for themselves, and no method uses
-// `f_pos`.
+// SAFETY: The file operations may be called concurrently: they lock for themselves, and no method
+// uses `f_pos`.
 unsafe impl Sync for KernelFile {}

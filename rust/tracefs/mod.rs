@@ -2,9 +2,9 @@
 
 //! rhist's directories and files in tracefs.
 //!
-//! An [`Object`](object::Object) is a directory that mirrors one of the kernel's, a file with the kernel's
-//! operations, or a file of rhist. The VFS callbacks are here; they call the [`NodeOps`] of the object for its
-//! contents and behavior.
+//! An [`Object`](object::Object) is a directory that mirrors one of the kernel's, a file with the
+//! kernel's operations, or a file of rhist. The VFS callbacks are in this folder; they call the
+//! [`NodeOps`] of the object for its contents and behavior.
 
 mod attributes;
 mod dentry;
@@ -55,9 +55,10 @@ pub(crate) fn check_lockdown() -> Result {
     to_result(unsafe { bindings::rhist_locked_down() })
 }
 
-/// A tracing directory: the top one or that of an instance.
+/// A tracing directory: the top one or an instance's.
 ///
-/// It does not pin the instance. A new instance with the name of a removed one has a different directory.
+/// It does not pin the instance. A new instance with the name of a removed one has a different
+/// directory.
 #[derive(Clone)]
 pub(crate) struct TracingDir(Dentry);
 
@@ -82,9 +83,9 @@ impl TracingDir {
         self.0.removed()
     }
 
-    /// Makes rmdir(2) of the directory fail with `EBUSY` as long as it is busy. Calls do not nest. Has no effect on the
-    /// top directory and the directory of rhist's own instance, which cannot be removed anyway. Task context; takes
-    /// `i_rwsem` of the directory, so it must not be held.
+    /// Makes rmdir(2) of the directory fail with `EBUSY` while it is busy. Calls do not nest. Does
+    /// nothing for the top directory and the directory of rhist's own instance, which cannot be
+    /// removed anyway. Task context; takes `i_rwsem` of the directory, so it must not be held.
     ///
     /// Does not stop a removal that has begun already: see [`TracingDir::removed`].
     pub(crate) fn set_busy(&self, busy: bool) {
@@ -99,13 +100,13 @@ impl TracingDir {
     ///
     /// # Errors
     ///
-    /// `ENODEV` if it has been removed, or has no `trace_marker` because its buffer is from an earlier boot;
-    /// `ENOMEM`.
+    /// `ENODEV` if it has been removed, or has no `trace_marker` because its buffer is from an
+    /// earlier boot; `ENOMEM`.
     ///
     /// # Safety
     ///
-    /// event_mutex must be held as long as the result is used. `instance_rmdir()` removes the files and then
-    /// the instance, both with event_mutex held.
+    /// event_mutex must be held as long as the result is used. `instance_rmdir()` removes the files
+    /// and then the instance, both with event_mutex held.
     pub(crate) unsafe fn array(&self) -> Result<NonNull<bindings::trace_array>> {
         // Any file that lives as long as the instance would do.
         let file = match self.0.lookup(b"trace_marker") {
@@ -115,8 +116,8 @@ impl TracingDir {
         if self.removed() {
             return Err(ENODEV);
         }
-        // SAFETY: `file` holds a reference on the dentry, and thus on the inode. `i_private` of `trace_marker`
-        // is the instance.
+        // SAFETY: `file` holds a reference on the dentry, and thus on the inode. `i_private` of
+        // `trace_marker` is the instance.
         let array = unsafe { bindings::rhist_inode_private(file.inode()) };
         NonNull::new(array.cast()).ok_or(ENODEV)
     }
@@ -128,7 +129,7 @@ impl PartialEq for TracingDir {
     }
 }
 
-/// The event whose directory contains a file.
+/// System and name of an event in a tracing directory.
 #[derive(Clone, Copy)]
 pub(crate) struct EventName<'a> {
     pub(crate) dir: &'a TracingDir,
@@ -148,6 +149,6 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Stands for the ID that the kernel's directory has.
+    /// Keeps the ID of the kernel's directory.
     pub(crate) const SAME: u32 = u32::MAX;
 }

@@ -44,8 +44,9 @@ pub(crate) trait Special: Send + Sync + Sized + 'static {
     }
 }
 
-/// The file operations of a special file, and its [`Special`]. It is in an `Arc`, so it does not move. An
-/// inode or device that uses the operations holds a reference for as long as it can be opened.
+/// The file operations of a special file, and its [`Special`]. It is in an `Arc`, so it does not
+/// move. An inode or device that uses the operations holds a reference for as long as it can be
+/// opened.
 ///
 /// # Invariants
 ///
@@ -58,8 +59,8 @@ pub(crate) struct SpecialFops {
     drop: unsafe fn(*const ffi::c_void),
 }
 
-// SAFETY: By the type invariant `special` is an `Arc<S>`, and `S: Special` implies `Send` and `Sync`. The
-// operations are constant.
+// SAFETY: By the type invariant `special` is an `Arc<S>`, and `S: Special` implies `Send` and
+// `Sync`. The operations are constant.
 unsafe impl Send for SpecialFops {}
 // SAFETY: As for `Send`: a shared reference only gives shared access to the `S`.
 unsafe impl Sync for SpecialFops {}
@@ -103,8 +104,8 @@ impl SpecialFops {
 
 impl Drop for SpecialFops {
     fn drop(&mut self) {
-        // SAFETY: By the type invariant `special` and `drop` are for the same type. `self` is being dropped,
-        // so `special` is not used afterwards.
+        // SAFETY: By the type invariant `special` and `drop` are for the same type. `self` is being
+        // dropped, so `special` is not used afterwards.
         unsafe { (self.drop)(self.special) }
     }
 }
@@ -128,13 +129,13 @@ unsafe extern "C" fn open<S: Special>(
 ) -> ffi::c_int {
     from_result(|| {
         let pin = ModulePin::new()?;
-        // SAFETY: `f_op` points to the first field of a `SpecialFops` for `S`, so by its invariant `special`
-        // comes from `Arc::<S>::into_raw`. `ManuallyDrop` leaves the reference there.
+        // SAFETY: `f_op` points to the first field of a `SpecialFops` for `S`, so by its invariant
+        // `special` comes from `Arc::<S>::into_raw`. `ManuallyDrop` leaves the reference there.
         let special = core::mem::ManuallyDrop::new(unsafe {
             Arc::<S>::from_raw((*(*file).f_op.cast::<SpecialFops>()).special.cast())
         });
         let open = KBox::into_raw(KBox::new(special.open()?, GFP_KERNEL_ACCOUNT)?);
-        // SAFETY: Nobody else uses `file` before `open` returns.
+        // SAFETY: `file` is not used by others before `open` returns.
         unsafe { (*file).private_data = open.cast() };
         pin.keep();
         Ok(0)
@@ -162,14 +163,15 @@ unsafe extern "C" fn write_iter<S: Special>(
     iocb: *mut bindings::kiocb,
     iter: *mut bindings::iov_iter,
 ) -> isize {
-    // SAFETY: The VFS passes a valid `iocb`, whose file was opened by `open` and stays open during the call.
+    // SAFETY: The VFS passes a valid `iocb`, whose file was opened by `open` and stays open during
+    // the call.
     let (open, pos) = unsafe { (open_file::<S>((*iocb).ki_filp), (*iocb).ki_pos) };
-    // The file has no other position than 0.
+    // The file is not seekable: its position is always 0.
     if pos != 0 {
         return EFAULT.to_errno() as isize;
     }
-    // SAFETY: The VFS passes a valid source iterator to `write_iter`, which nobody else uses during the call.
-    // The type is the same one, from another run of bindgen.
+    // SAFETY: The VFS passes a valid source iterator to `write_iter`, which nobody else uses during
+    // the call. The type is the same one, from another run of bindgen.
     let source = unsafe { IovIterSource::from_raw(iter.cast()) };
     match S::write(open, source) {
         Ok(written) => written as isize,
@@ -200,8 +202,8 @@ unsafe extern "C" fn mmap<S: Special>(
     file: *mut bindings::file,
     vma: *mut bindings::vm_area_struct,
 ) -> ffi::c_int {
-    // SAFETY: `file` was opened by `open`. The VFS passes a VMA that is being set up, with mmap_lock held for
-    // writing. The type is the same one, from another run of bindgen.
+    // SAFETY: `file` was opened by `open`. The VFS passes a VMA that is being set up, with
+    // mmap_lock held for writing. The type is the same one, from another run of bindgen.
     let (open, vma) = unsafe { (open_file::<S>(file), VmaNew::from_raw(vma.cast())) };
     from_result(|| S::mmap(open, vma).map(|()| 0))
 }
