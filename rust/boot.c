@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The id of this boot of the kernel. Only its file in /proc tells it to modules.
- */
+/* The id of this boot of the kernel. Modules can only read it from its file in /proc. */
 #include <linux/err.h>
 #include <linux/fcntl.h>
 #include <linux/file.h>
@@ -10,8 +8,8 @@
 #include "boot.h"
 
 /*
- * Read the file with the boot id, as the running task sees it: in its root and mount namespace. Return the bytes that
- * were read, or an errno. Task context, may sleep.
+ * Read the file with the boot id, as the running task sees it: in its root and mount namespace.
+ * Return the number of bytes that were read, or an errno. Task context, may sleep.
  */
 ssize_t rhist_read_boot_id(char *to, size_t size)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Clocks that are inline functions or macros, and the clock "global" where it needs no lock.
+ * Clocks that are inline functions or macros, and the clock "global" without a lock, if possible.
  *
- * A hit reads them, so neither they nor what they call can be traced: a hit would add to a trace of
+ * A hit reads them, so neither they nor their callees may be traced: a hit would add to a trace of
  * functions.
  */
 #include <linux/jump_label.h>
@@ -32,8 +32,8 @@ notrace u64 rhist_tsc(void)
 }
 
 /*
- * Read the clock of this CPU, as local_clock() does. Where that is a function, it can be traced,
- * and so trace_clock() calls what can be. Any context, NMI included.
+ * Read the clock of this CPU, as local_clock() does. If local_clock() is a function, it can be
+ * traced, and trace_clock() calls functions that can. Any context, NMI included.
  */
 notrace u64 rhist_local_clock(void)
 {
@@ -44,7 +44,7 @@ notrace u64 rhist_local_clock(void)
 #endif
 }
 
-/* Find out what is known of the clock of the CPUs. Task context. */
+/* Get the properties of the CPUs' clock. Task context. */
 void rhist_cpu_clock(struct rhist_cpu_clock *clock)
 {
 	*clock = (struct rhist_cpu_clock){};
@@ -58,7 +58,7 @@ void rhist_cpu_clock(struct rhist_cpu_clock *clock)
 		clock->stable_bit_valid =
 			base && cpuid_eax(base | KVM_CPUID_FEATURES) & BIT(KVM_FEATURE_CLOCKSOURCE_STABLE_BIT);
 		clock->has_pvclock = page;
-		/* The host may write to it at any time. */
+		/* The host may write to the page at any time. */
 		clock->pvclock_flags = page ? READ_ONCE(page->pvti.flags) : 0;
 	}
 #endif
@@ -71,13 +71,13 @@ bool rhist_static_key_enabled(unsigned long key)
 }
 
 #ifdef CONFIG_X86
-/* The clocks of all CPUs are one as long as the time stamp counter is not marked as unstable. */
+/* Set if all CPUs share one clock while the time stamp counter is not marked as unstable. */
 static DEFINE_STATIC_KEY_FALSE(one_clock);
 #endif
 
 /*
- * Let rhist_global_clock() read the clock of the CPUs, which is one for all of them as long as the
- * time stamp counter is not marked as unstable. Task context, may sleep, once, before it is read.
+ * Make rhist_global_clock() read the clock of the CPUs, which share one while the time stamp
+ * counter is not marked as unstable. Task context, may sleep; once, before the clock is read.
  */
 void rhist_clock_use_lockless(void)
 {
@@ -99,9 +99,9 @@ notrace bool rhist_clock_is_lockless(void)
 /*
  * Read the clock "global". trace_clock_global() keeps the latest time that any CPU has read, and a
  * lock for it, so that no CPU is behind another one: each reading writes to memory that all CPUs
- * share. If they have one clock, a reading is not behind another one that was made before, which is
- * all that it is for; the fence keeps the processor from reading the counter earlier, while it
- * waits for what another CPU has stored. Any context, NMI included.
+ * share. If the CPUs share one clock, a reading is not behind an earlier one on another CPU anyway.
+ * The fence keeps the processor from reading the counter too early, while it waits for a value that
+ * another CPU has stored. Any context, NMI included.
  */
 notrace u64 rhist_global_clock(void)
 {

@@ -5,7 +5,7 @@
 
 #include <linux/types.h>
 
-/* What is known of the clock of the CPUs: see CpuClock in src/event/clock.rs. */
+/* Properties of the CPUs' clock: see CpuClock in src/event/clock.rs. */
 struct rhist_cpu_clock {
 	bool native;
 	bool kvm;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Differences between versions and architectures of the kernel. Test for a feature where possible, and for
- * LINUX_VERSION_CODE otherwise. Other files contain no such tests.
+ * Differences between versions and architectures of the kernel. Test for a feature where possible,
+ * and for LINUX_VERSION_CODE otherwise. Other files contain no such tests.
  */
 #ifndef RHIST_COMPAT_H
 #define RHIST_COMPAT_H
@@ -25,21 +25,25 @@
 #define RHIST_SYSCALL_TABLE <asm/syscall_table_64.h>
 #endif
 
-/* A name in that table which is not the one of the call's metadata (arch/arm64/kernel/sys.c). */
+/*
+ * A name in that table which differs from the name in the call's metadata
+ * (arch/arm64/kernel/sys.c).
+ */
 #ifdef CONFIG_ARM64
 #define sys_personality sys_arm64_personality
 #endif
 
 /*
- * 6.12, by the names of 7.2. No version between was tried. Documentation/porting.rst lists all that rhist uses and that
- * differs, also what needs nothing here.
+ * 6.12, by the names of 7.2. Versions in between were not tried. Documentation/porting.rst lists
+ * all interfaces that rhist uses and that differ, including those that need nothing here.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
 
 /*
- * Tracepoints: probes are called with preemption off, not in a section of tracepoint_srcu (__DO_TRACE()), also those of
- * system calls, which read no user memory. So a hit turns preemption off no more, which would be counted twice. Who waits
- * for hits waits for RCU, too, on all kernels.
+ * Tracepoints: all probes are called with preemption off, not in a section of tracepoint_srcu
+ * (__DO_TRACE()); so are probes of system calls, which read no user memory. So a hit does not turn
+ * preemption off again, which would be counted twice. Waiting for hits includes waiting for RCU on
+ * all kernels.
  */
 #define rhist_guard_hit()		do { } while (0)
 #define rhist_guard_probes()		do { } while (0)
@@ -51,12 +55,13 @@
 #define cpuid_base_hypervisor(signature, leaves)	hypervisor_cpuid_base(signature, leaves)
 typedef unsigned long rhist_clone_flags_t;
 #define cmp_int(a, b)			(((a) > (b)) - ((a) < (b)))
-/* HIST_STACKTRACE_DEPTH (trace.h) less one. */
+/* HIST_STACKTRACE_DEPTH (trace.h) minus one. */
 #define RHIST_SYNTH_STACK_MOST		15
 
 /*
- * For a probe that takes spinlocks and allocates, which with PREEMPT_RT needs preemption: the tracepoint has to be one that is
- * called with it on. RCU then keeps the array of probes, and makes those wait who remove one.
+ * Turn preemption on for a probe that takes spinlocks and allocates, which needs that with
+ * PREEMPT_RT: the tracepoint has to be one that is called with it on. RCU then keeps the array of
+ * probes, and makes unregistration wait.
  */
 static inline void rhist_probe_may_lock(void)
 {
@@ -74,7 +79,10 @@ static inline void rhist_probe_locks_no_more(void)
 	}
 }
 
-/* A flag says whether triggers count in sm_ref, which decides there whether the event may be unregistered. */
+/*
+ * A flag says whether triggers count in sm_ref, which decides there whether the event may be
+ * unregistered.
+ */
 static inline void rhist_soft_mode_changed(struct trace_event_file *file)
 {
 	if (atomic_read(&file->sm_ref) > 0)
@@ -83,12 +91,12 @@ static inline void rhist_soft_mode_changed(struct trace_event_file *file)
 		clear_bit(EVENT_FILE_FL_SOFT_MODE_BIT, &file->flags);
 }
 
-/* What handlers of fprobes get (6.14). */
+/* The registers that handlers of fprobes get (6.14). */
 #define rhist_fprobe_regs		pt_regs
 #define rhist_fprobe_argument(regs, n)	regs_get_kernel_argument(regs, n)
 #define rhist_fprobe_return_value(regs)	regs_return_value(regs)
 
-/* There is no lazy preemption. */
+/* These kernels lack lazy preemption. */
 #define tif_test_bit(bit)		false
 #define TIF_NEED_RESCHED_LAZY		0
 #define TRACE_FLAG_NEED_RESCHED_LAZY	0
@@ -97,7 +105,7 @@ static inline void rhist_soft_mode_changed(struct trace_event_file *file)
 #define QSTR_LEN(name, len)		((struct qstr)QSTR_INIT(name, len))
 
 #ifdef CONFIG_PER_VMA_LOCK
-/* As vma_start_write(), which waits for readers without end. */
+/* Like vma_start_write(), which waits for readers without a bound. */
 static inline int vma_start_write_killable(struct vm_area_struct *vma)
 {
 	unsigned int seq;
@@ -114,7 +122,9 @@ static inline int vma_start_write_killable(struct vm_area_struct *vma)
 #define vma_start_write_killable(vma)	0
 #endif
 
-/* A dentry that stays in a directory has one more reference, which simple_recursive_removal() puts. */
+/*
+ * A dentry that stays in a directory has one more reference, which simple_recursive_removal() puts.
+ */
 static inline void d_make_persistent(struct dentry *dentry, struct inode *inode)
 {
 	d_instantiate(dentry, inode);
@@ -124,9 +134,10 @@ static inline void d_make_persistent(struct dentry *dentry, struct inode *inode)
 #define d_make_discardable(dentry)	dput(dentry)
 
 /*
- * Lookup without a check of permissions: the caller's were checked for rhist's directory, and are not asked for what rhist
- * itself looks up. Other than lookup_one_len(), lookup_one_qstr_excl() does not check them. It wants i_rwsem of the
- * directory to be held exclusively.
+ * Lookup without a check of permissions: the caller's permissions were checked for rhist's
+ * directory, and do not matter for rhist's own lookups. Unlike lookup_one_len(),
+ * lookup_one_qstr_excl() does not check them. It requires i_rwsem of the directory to be held
+ * exclusively.
  */
 #define RHIST_LOOKUP_SHARED		false
 
@@ -166,7 +177,7 @@ static inline struct dentry *lookup_noperm_positive_unlocked(struct qstr *name, 
 	return ERR_PTR(-ENOENT);
 }
 
-/* Locks a directory to create a name in it or to remove one. Undone by rhist_end_dirop(). */
+/* Lock a directory to create a name in it or to remove one. Undone by rhist_end_dirop(). */
 static inline struct dentry *rhist_start_dirop(struct dentry *dir, struct qstr *name, unsigned int flags)
 {
 	int err = lookup_noperm_common(name, dir);
@@ -232,18 +243,27 @@ static inline int rhist_vfs_mkdir(struct mnt_idmap *idmap, struct dentry *dir, s
 
 #else
 
-/* To be called when sm_ref was changed. */
+/* To be called after sm_ref was changed. */
 #define rhist_soft_mode_changed(file)	do { } while (0)
-/* In a probe of a tracepoint that is called with preemption on: between them, it may take spinlocks and allocate. */
+/*
+ * In a probe of a tracepoint that is called with preemption on: between these two, it may take
+ * spinlocks and allocate.
+ */
 #define rhist_probe_may_lock()		do { } while (0)
 #define rhist_probe_locks_no_more()	do { } while (0)
-/* In a probe: turns preemption off until the end of the block. */
+/* In a probe: turn preemption off until the end of the block. */
 #define rhist_guard_hit()		guard(preempt_notrace)()
-/* With preemption off: keeps the probes of all tracepoints, and what they use, until the end of the block. */
+/*
+ * With preemption off: keep the probes of all tracepoints, and the memory that they use, until the
+ * end of the block.
+ */
 #define rhist_guard_probes()		guard(srcu_fast_notrace)(&tracepoint_srcu)
-/* Both, to call probes. */
+/* Both guards, to call probes. */
 #define rhist_guard_call()		rhist_guard_probes(); rhist_guard_hit()
-/* What a tracepoint does before its probes are called, and one whose probes may fault: benchmarks do it for them. */
+/*
+ * The guards that a tracepoint takes before it calls its probes, and a faultable one: for
+ * benchmarks.
+ */
 #define rhist_guard_tracepoint()	rhist_guard_probes()
 #define rhist_guard_faultable()		guard(rcu_tasks_trace)()
 /* Whether a hit of a system call's event reads user memory. */
@@ -253,13 +273,14 @@ static inline int rhist_vfs_mkdir(struct mnt_idmap *idmap, struct dentry *dir, s
 #define rhist_fprobe_argument(regs, n)	ftrace_regs_get_argument(regs, n)
 #define rhist_fprobe_return_value(regs)	ftrace_regs_get_return_value(regs)
 /*
- * Most return addresses of a stack in the record of a synthetic event: of the HIST_STACKTRACE_DEPTH words that the kernel
- * copies, one is their number (trace_stack(), trace_events_synth.c).
+ * Maximum number of return addresses of a stack in the record of a synthetic event: of the
+ * HIST_STACKTRACE_DEPTH words that the kernel copies, one is their number (trace_stack(),
+ * trace_events_synth.c).
  */
 #define RHIST_SYNTH_STACK_MOST		30
 typedef u64 rhist_clone_flags_t;
 
-/* mkdir() of a file system, and then undoes start_creating(). Returns 0 or a negative errno. */
+/* Call mkdir() of a file system, then undo start_creating(). Return 0 or a negative errno. */
 static inline int rhist_vfs_mkdir(struct mnt_idmap *idmap, struct dentry *dir, struct dentry *made, umode_t mode)
 {
 	made = vfs_mkdir(idmap, d_inode(dir), made, mode, NULL);

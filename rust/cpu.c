@@ -27,7 +27,7 @@ unsigned int rhist_online_end(void)
 	return cpumask_last(cpu_online_mask) + 1;
 }
 
-/* Return the node to allocate memory of a CPU on, or NUMA_NO_NODE. */
+/* Return the node on which to allocate memory of a CPU, or NUMA_NO_NODE. */
 int rhist_cpu_to_node(unsigned int cpu)
 {
 	int node = cpu_possible(cpu) ? cpu_to_mem(cpu) : NUMA_NO_NODE;
@@ -35,7 +35,10 @@ int rhist_cpu_to_node(unsigned int cpu)
 	return node != NUMA_NO_NODE && node_online(node) ? node : NUMA_NO_NODE;
 }
 
-/* smp_mb() is a macro, and takes an argument in some versions of the kernel crate. Any context, NMI included. */
+/*
+ * smp_mb() is a macro, and takes an argument in some versions of the kernel crate. Any context, NMI
+ * included.
+ */
 notrace void rhist_smp_mb(void)
 {
 	smp_mb();

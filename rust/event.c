@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Trace events, their event files and lists of triggers: what is inline or not exported.
+ * Trace events, their event files and lists of triggers: wrappers for inline functions, and access
+ * to members and functions that are not exported.
  */
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -35,9 +36,9 @@ bool rhist_event_built_in(struct trace_event_call *call)
 }
 
 /*
- * Take a reference on the module of an event, and set @module to it, or to NULL if it has none. Fails with -EBUSY if the
- * module is being loaded or unloaded: if its init fails, it goes whoever has a reference (do_init_module()). Called with
- * event_mutex held, which keeps the event.
+ * Take a reference on the module of an event, and set @module to it, or to NULL if it has none.
+ * Fails with -EBUSY if the module is being loaded or unloaded: if its init fails, it is removed in
+ * spite of references (do_init_module()). Called with event_mutex held, which keeps the event.
  */
 int rhist_event_get_module(struct trace_event_call *call, struct module **module)
 {
@@ -59,9 +60,9 @@ void rhist_module_put(struct module *module)
 }
 
 /*
- * Whether a hit of an event may wait for user memory: the kernel reads arguments of system calls and of uprobes
- * when their event is hit, and the memory may belong to a FUSE server or userfaultfd that never answers. Such hits
- * run under RCU-tasks-trace.
+ * Whether a hit of an event may wait for user memory: the kernel reads arguments of system calls
+ * and of uprobes when their event is hit, and the memory may belong to a FUSE server or userfaultfd
+ * that never answers. Such hits run under RCU-tasks-trace.
  */
 bool rhist_event_may_fault(struct trace_event_call *call)
 {
@@ -71,9 +72,8 @@ bool rhist_event_may_fault(struct trace_event_call *call)
 }
 
 /*
- * Return the function that calls the probes of an event's tracepoint if there
- * are several; 0 for events without a tracepoint. For an event probe, use the
- * tracepoint of its target.
+ * Return the function that calls the probes of an event's tracepoint if these are several; 0 for
+ * events without a tracepoint. For an event probe, use the tracepoint of its target.
  */
 unsigned long rhist_event_iterator(struct trace_event_call *call)
 {
@@ -98,24 +98,30 @@ struct list_head *rhist_events(struct trace_array *tr)
 	return (void *)tr + TRACE_ARRAY__EVENTS;
 }
 
-/* Take a reference on an event file, which keeps its memory, but not its instance. event_mutex held. */
+/*
+ * Take a reference on an event file, which keeps its memory, but not its instance. event_mutex
+ * held.
+ */
 void rhist_file_get(struct trace_event_file *file)
 {
 	refcount_inc(&file->ref);
 }
 
-/* Put that reference. Any context but NMI. */
+/* Put a reference of rhist_file_get(). Any context but NMI. */
 void rhist_file_put(struct trace_event_file *file)
 {
-	/* kfree() frees objects of a cache, too; event_file_put() and that cache are not exported. */
+	/*
+	 * kfree() frees objects of a cache, too; event_file_put() and that cache are not exported.
+	 */
 	if (refcount_dec_and_test(&file->ref))
 		kfree(file);
 }
 
 /*
- * Whether set_event_pid or set_event_notrace_pid of its instance keep an event file from hits of the running task. Any
- * context, NMI included, with preemption off. The file may be one that was removed with its instance: that clears the
- * flag first, and then waits for those that may have seen it (__ftrace_clear_event_pids()).
+ * Whether set_event_pid or set_event_notrace_pid of its instance exclude the running task from an
+ * event file. Any context, NMI included, with preemption off. The file may have been removed with
+ * its instance: that clears the flag first, and then waits for hits that may have seen it
+ * (__ftrace_clear_event_pids()).
  */
 notrace bool rhist_file_ignores_task(struct trace_event_file *file)
 {
@@ -146,14 +152,13 @@ void rhist_trigger_unlist(struct event_trigger_data *data)
 }
 
 /*
- * Return the length of a record that was just reserved. Any context, NMI
- * included. Hits of leaves call it, which call nothing that can be traced.
+ * Return the length of a record that was just reserved. Any context, NMI included. Hits of leaves
+ * call it, so it calls nothing that can be traced.
  *
- * trace_event_buffer_lock_reserve() may put a record that will probably be
- * discarded at the beginning of a per-CPU page. Its array[0] is then the length
- * of the record, while in a ring buffer it is the length of the event. In a ring
- * buffer no event is at the beginning of a page, where the header of a
- * sub-buffer is, unless sub-buffers are larger than a page.
+ * trace_event_buffer_lock_reserve() may put a record that will probably be discarded at the
+ * beginning of a per-CPU page. Its array[0] is then the length of the record, while in a ring
+ * buffer it is the length of the event. In a ring buffer an event is never at the beginning of a
+ * page, where the header of a sub-buffer is, unless sub-buffers are larger than a page.
  */
 notrace size_t rhist_record_len(struct ring_buffer_event *event)
 {

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Event files of the instance rhist: one for each event that is counted through
- * the kernel's own probe.
+ * Event files of the instance rhist: one for each event that is counted through the kernel's own
+ * probe.
  *
- * class->reg() connects the probe of an event to any trace_event_file, not only
- * to those on the kernel's lists. Those here are in the state of a file that has
- * a trigger: enabled, soft-disabled, and with a reference of trigger mode, so
- * that the kernel's own counting never disables them.
+ * class->reg() connects the probe of an event to any trace_event_file, not only to those on the
+ * kernel's lists. The files here are in the state of a file that has a trigger: enabled,
+ * soft-disabled, and with a reference of trigger mode, so that the kernel's own counting never
+ * disables them.
  *
- * An event has one file here, however many users: the kernel keeps one file per
- * instance for each system call (trace_array.enter_syscall_files).
+ * An event has one file here, however many users: the kernel keeps one file per instance for each
+ * system call (trace_array.enter_syscall_files).
  *
- * Event probes (kernel/trace/trace_eprobe.c) are events that are made in a trigger
- * of another event, the target. enable_eprobe() adds that trigger to the file
- * that the target has in the instance of the event probe's own file, and only for
- * the first file that is enabled. So with a file of ours it would find no target,
- * or would find the event probe enabled already, or take the trigger of another
- * instance away when it is disabled. Therefore an event probe is copied: the copy
- * is enabled here only, and its target is a file of ours, which the kernel finds
- * since it is on the list of the instance during that call.
+ * Event probes (kernel/trace/trace_eprobe.c) are events that are made in a trigger of another
+ * event, the target. enable_eprobe() adds that trigger to the file that the target has in the
+ * instance of the event probe's own file, and only for the first file that is enabled. So with a
+ * file of ours it would find no target, or would find the event probe enabled already, or take the
+ * trigger of another instance away when it is disabled. Therefore an event probe is copied: the
+ * copy is enabled here only, and its target is a file of ours, which the kernel finds since it is
+ * on the list of the instance during that call.
  *
- * All functions but rhist_event_file_put() and rhist_trigger_hit_slow() are called with event_mutex
- * held.
+ * All functions are called with event_mutex held, except rhist_event_file_put(),
+ * rhist_event_file_has_handlers(), rhist_event_target() and rhist_trigger_hit_slow().
  */
 #include <linux/err.h>
 #include <linux/list.h>
@@ -38,7 +37,7 @@
 #include "stack.h"
 #include "layouts_generated.h"
 
-/* All that are connected; protected by event_mutex. */
+/* All connected files; protected by event_mutex. */
 static LIST_HEAD(files);
 
 #if RHIST_EVENT_PROBES
@@ -50,12 +49,15 @@ static struct trace_eprobe *event_probe(const struct trace_event_call *call)
 
 	if (!(call->flags & TRACE_EVENT_FL_EPROBE))
 		return NULL;
-	/* There is one in the list: another one of the same name is refused. */
+	/* The list has a single item: the kernel refuses another event probe of the same name. */
 	probes = (void *)call - TRACE_PROBE_EVENT__CALL + TRACE_PROBE_EVENT__PROBES;
 	return list_first_entry(probes, struct trace_eprobe, tp.list);
 }
 
-/* Copy an event probe, but not the objects that it points to: the caller keeps the event from being removed. */
+/*
+ * Copy an event probe, but not the objects that it points to: the caller keeps the event from being
+ * removed.
+ */
 static int copy_event_probe(struct rhist_event_file *file, const struct trace_eprobe *ep)
 {
 	struct trace_eprobe *copy = kmemdup(ep, struct_size(ep, tp.args, ep->tp.nr_args), GFP_KERNEL);
@@ -79,7 +81,7 @@ static struct trace_event_call *target_of(const struct trace_eprobe *ep)
 	return ep->event;
 }
 
-/* Operations that replace those of a dynamic event while it is pinned. */
+/* Replacement for the operations of a dynamic event while it is pinned. */
 struct pinned_ops {
 	struct dyn_event_operations ops;
 	struct dyn_event_operations *unpinned;
@@ -104,8 +106,9 @@ static struct pinned_ops *pinned_ops(const struct trace_eprobe *ep)
 }
 
 /*
- * Keep an event probe from being removed: that fails with -EBUSY, as if it were enabled. The kernel uses the operations
- * of a dynamic event with event_mutex held. Task context; returns 0 or -ENOMEM.
+ * Keep an event probe from being removed: removing it fails with -EBUSY, as if it were enabled. The
+ * kernel uses the operations of a dynamic event with event_mutex held. Task context; returns 0 or
+ * -ENOMEM.
  */
 int rhist_event_probe_pin(struct trace_event_call *call)
 {
@@ -169,8 +172,8 @@ void rhist_event_probe_unpin(struct trace_event_call *call)
 #endif
 
 /*
- * Return the target of an event probe, whose hits cause the hits of @call; for any other event @call itself. Task
- * context; the event is referenced, and so keeps its target.
+ * Return the target of an event probe, whose hits cause the hits of @call; for any other event
+ * @call itself. Task context; the event is referenced, and so keeps its target.
  */
 struct trace_event_call *rhist_event_target(struct trace_event_call *call)
 {
@@ -215,8 +218,8 @@ static int reg(struct rhist_event_file *file, bool on)
 }
 
 /*
- * Have handlers of rhist count hits, unless there are event probes on the file: these have their triggers on its list, which
- * only the kernel calls.
+ * Make handlers of rhist count hits, unless event probes use the file: they have their triggers on
+ * its list, which only the kernel calls.
  */
 static void choose_handlers(struct rhist_event_file *file)
 {
@@ -235,7 +238,7 @@ static void disconnect(struct rhist_event_file *file)
 		disconnect(file->target);
 }
 
-/* Make the file of an event, which is not connected yet. */
+/* Allocate the file of an event, which is not connected yet. */
 static struct rhist_event_file *new_file(struct trace_array *tr, struct trace_event_call *call)
 {
 	struct rhist_event_file *file = kzalloc(sizeof(*file), GFP_KERNEL);
@@ -254,7 +257,7 @@ static struct rhist_event_file *new_file(struct trace_array *tr, struct trace_ev
 	return file;
 }
 
-/* Have handlers of rhist count the hits of an event for @probed, unless that is NULL. */
+/* Make handlers of rhist count the hits of an event for @probed, unless that is NULL. */
 static void set_handlers(struct rhist_event_file *file, const struct rhist_probed *probed)
 {
 	WRITE_ONCE(file->handlers, probed ? rhist_handlers_set(file->call, probed) : NULL);
@@ -278,17 +281,17 @@ bool rhist_event_file_has_handlers(const struct rhist_event_file *file)
 }
 
 /**
- * rhist_event_file_connect - have a trigger called for each hit of an event
+ * rhist_event_file_connect - make the kernel call a trigger for each hit of an event
  * @tr: the instance rhist
  * @call: the event, referenced by the caller
  * @data: the trigger; or NULL, to connect the file only
- * @probed: who gets the hits that handlers of rhist record, which the trigger is not called for; NULL if there shall be
- *	none, or @data is NULL
+ * @probed: receiver of the hits that handlers of rhist record, for which the trigger is not
+ *	called; NULL for none, or if @data is NULL
  *
  * Context: task; may sleep.
  *
- * Return: the file of the event, with a reference, or an ERR_PTR: -ENOMEM, or
- * that of class->reg().
+ * Return: the file of the event, with a reference, or an ERR_PTR: -ENOMEM, or the error of
+ * class->reg().
  */
 struct rhist_event_file *rhist_event_file_connect(struct trace_array *tr, struct trace_event_call *call,
 						  struct event_trigger_data *data, const struct rhist_probed *probed)
@@ -304,7 +307,7 @@ struct rhist_event_file *rhist_event_file_connect(struct trace_array *tr, struct
 		refcount_inc(&file->file.ref);
 		if (data)
 			rhist_trigger_list(&file->file, data);
-		/* The kernel clears it with the last trigger that it knows of. */
+		/* The kernel clears the flag with the last trigger that it knows of. */
 		set_bit(EVENT_FILE_FL_TRIGGER_COND_BIT, &file->file.flags);
 		if (data)
 			set_handlers(file, probed);
@@ -339,7 +342,7 @@ struct rhist_event_file *rhist_event_file_connect(struct trace_array *tr, struct
 		list_del(&file->file.list);
 	}
 	if (file->target) {
-		/* There may have been hits of the target. */
+		/* The target may have had hits. */
 		disconnect(file->target);
 		tracepoint_synchronize_unregister();
 		synchronize_rcu();
@@ -367,8 +370,8 @@ void rhist_event_file_disconnect(struct rhist_event_file *file, struct event_tri
 }
 
 /*
- * Slow path of a hit that the kernel has called a trigger of rhist for: passes it on with the frame
- * that its stack begins in. Any context, with preemption off.
+ * Slow path of a hit for which the kernel has called a trigger of rhist: passes it on with the
+ * frame that its stack begins in. Any context, with preemption off.
  */
 notrace void rhist_trigger_hit_slow(const void *receiver, const void *record, size_t size)
 {

@@ -13,7 +13,7 @@ struct rhist_handled;
 struct rhist_probed;
 struct trace_array;
 
-/* In the flags of a file: it is one of rhist. The kernel uses the lowest ones. */
+/* Flag of files of rhist. The kernel uses the lowest bits. */
 #define RHIST_EVENT_FILE	BIT(BITS_PER_LONG - 1)
 
 struct rhist_event_file {
@@ -21,13 +21,16 @@ struct rhist_event_file {
 	struct trace_event_file file;
 	/* The event. For an event probe, file.event_call is the copy instead. */
 	struct trace_event_call *call;
-	/* How often it is connected. */
+	/* Number of times it is connected. */
 	unsigned int users;
-	/* Of an event probe: the file of the target, and the copy. */
+	/* For an event probe: the file of the target, and the copy. */
 	struct rhist_event_file *target;
 	void *probe_event;
 	void *probe;
-	/* How handlers of rhist count hits, if the event has any (rust/probe/handlers.c); and the same while they shall do so. */
+	/*
+	 * The way in which handlers of rhist count hits, if the event has any
+	 * (rust/probe/handlers.c); and the same while they are to do so.
+	 */
 	struct rhist_handled *handlers, *handled;
 };
 
@@ -40,7 +43,9 @@ struct trace_event_call *rhist_event_target(struct trace_event_call *call);
 int rhist_event_probe_pin(struct trace_event_call *call);
 void rhist_event_probe_unpin(struct trace_event_call *call);
 
-/* In Rust: passes a hit with a complete record to all triggers. Any context, with preemption off. */
+/*
+ * In Rust: passes a hit with a complete record to all triggers. Any context, with preemption off.
+ */
 void rhist_trigger_hit_all(const void *receiver, const void *record, size_t size, unsigned int cpu,
 			   const struct rhist_frame *frame);
 void rhist_trigger_hit_slow(const void *receiver, const void *record, size_t size);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The trace instance of rhist: what struct trace_array does not show outside of
+ * The trace instance of rhist: access to members of struct trace_array that are private to
  * kernel/trace/.
  *
- * All functions are called in task context and may sleep. They take event_mutex
- * and i_rwsem of the instance's directory, one after the other; rhist_set_busy()
- * only i_rwsem.
+ * All functions are called in task context and may sleep. They take event_mutex and i_rwsem of the
+ * instance's directory, one after the other; rhist_set_busy() only i_rwsem.
  */
 #include <linux/bits.h>
 #include <linux/dcache.h>
@@ -46,21 +45,20 @@ void rhist_set_busy(struct dentry *dir, bool busy)
  * rhist_instance_create - create the instance
  * @dir: set to its directory in tracefs, with a reference
  *
- * Only a kernel module can make an instance that has the events of one system
- * only, so by that an instance of rhist is told from one that somebody else has
- * made. One that is left from an earlier load, because a file of it was open, is
- * used again.
+ * Only a kernel module can make an instance that has the events of one system only: that
+ * distinguishes rhist's instance from others of its name. One that is left from an earlier load,
+ * because a file of it was open, is used again.
  *
- * The options record-cmd and record-tgid of the instance are cleared. With them,
- * enabling an event registers probes of scheduler tracepoints, which patches
- * code, to record names of tasks that nobody reads.
+ * The options record-cmd and record-tgid of the instance are cleared. With them, enabling an event
+ * registers probes of scheduler tracepoints, which patches code, to record names of tasks, which
+ * are not needed.
  *
- * If the kernel was locked down at boot, there are no tracing directories, and
- * the instance would have none.
+ * If the kernel was locked down at boot, tracing directories do not exist, so the instance would
+ * have none.
  *
- * Return: the instance with a reference, or an ERR_PTR: -EPERM if the kernel is
- * locked down, -EBUSY if somebody else has made one of that name, otherwise
- * -ENOMEM, whatever the reason; or as rhist_sync_init().
+ * Return: the instance with a reference, or an ERR_PTR: -EPERM if the kernel is locked down, -EBUSY
+ * if rhist did not make the instance of this name, otherwise -ENOMEM, whatever the reason; or an
+ * error of rhist_sync_init().
  */
 struct trace_array *rhist_instance_create(struct dentry **dir)
 {
@@ -96,14 +94,12 @@ struct trace_array *rhist_instance_create(struct dentry **dir)
  * @tr: the instance
  * @dir: its directory; the caller keeps that reference
  *
- * trace_array_destroy() fails while there is a reference, and after the last one
- * is put, rmdir(2) could free the instance first, and mkdir(2) create another
- * one at the same address, which would be removed then. So rmdir(2) is refused
- * since the instance was created. Before that, it failed because of the
- * reference.
+ * trace_array_destroy() fails while the instance has references, and after the last one is put,
+ * rmdir(2) could free the instance first, and mkdir(2) create another one at the same address,
+ * which would be removed then. So rmdir(2) is refused from the creation of the instance on, not
+ * only by the reference.
  *
- * Return: 0, or -EBUSY if a file of the instance is open. It stays then, until
- * rmdir(2) removes it.
+ * Return: 0, or -EBUSY if a file of the instance is open. It stays then, until rmdir(2) removes it.
  */
 int rhist_instance_destroy(struct trace_array *tr, struct dentry *dir)
 {
@@ -126,8 +122,7 @@ int rhist_instance_destroy(struct trace_array *tr, struct dentry *dir)
  * moment. Other threads of the program can change or replace the page. That
  * harms only the program itself, which may load modules, and so may do anything.
  *
- * To open the file takes a mount of tracefs, which is not at hand. But write()
- * only uses the inode of the file.
+ * Opening the file would take a mount of tracefs. But write() only uses the inode of the file.
  *
  * Return: 0; -EINVAL for a kernel thread; or a negative errno.
  */

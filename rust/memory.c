@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Access to memory of the kernel and of programs, without faults where a hit may do it.
- */
+/* Access to memory of the kernel and of programs, without faults in hits. */
 #include <linux/bitops.h>
 #include <linux/highmem.h>
 #include <linux/mm.h>
@@ -13,9 +11,9 @@
 #include "memory.h"
 
 /*
- * Return the pages that a module can allocate without swapping, as far as the kernel can say. si_mem_available()
- * counts those that are kept for what devices need in one piece, too (CMA): only what can be moved may use them.
- * Any context.
+ * Return the number of pages that a module can allocate without swapping, as far as the kernel
+ * knows. si_mem_available() includes pages that are reserved for large blocks for devices (CMA):
+ * only movable memory may use these. Any context.
  */
 long rhist_available_pages(void)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Version and parameters of the module. In C, since the kernel crate's module! knows no version, and in some kernel
- * versions no bool. Parameters are set before the module's init function is called, and never afterwards.
+ * Version and parameters of the module. In C, since the kernel crate's module! supports no version,
+ * and in some kernel versions no bool. Parameters are set before the module's init function is
+ * called, and never afterwards.
  */
 #include <linux/module.h>
 #include <linux/moduleparam.h>

@@ -2,20 +2,21 @@
 /*
  * Walk the stack of the running task by rules that are learned from the kernel's ORC unwinder.
  *
- * For each frame, the unwinder searches its tables for the code address, and checks what it finds: 400 to 800
- * instructions. The result is a constant of the address: from where the sp, the bp and the return address of the
- * caller are to be taken. So the unwinder is asked once for each address, about a frame that is made up, on a stack
- * of ours whose words tell where they are (learn_rule()); and the answer is kept in a cache. A frame then costs some
- * 25 instructions.
+ * For each frame, the unwinder searches its tables for the code address, and checks the entry: 400
+ * to 800 instructions. The result is a constant of the address: where to find the sp, the bp and
+ * the return address of the caller. So the unwinder is asked once for each address, about a made-up
+ * frame, on a stack of ours whose words identify themselves (learn_rule()); the answer is kept in a
+ * cache. A frame then costs some 25 instructions.
  *
- * Only plain rules are kept. Where something else is needed, the unwinder is asked for this one frame
- * (ask_for_frame()), or for the whole stack, by the caller: where code has no tables, where trampolines have
- * replaced return addresses, where a stack continues on one that is not known here. All that is read is on the stack
- * that a walk is on, whatever the rules say. One walk in some thousands is compared with the unwinder's, and the
- * first difference ends the use of rules until the module is loaded again.
+ * Only plain rules are kept. For others, the unwinder is asked for this one frame
+ * (ask_for_frame()), or for the whole stack, by the caller: where code has no tables, where
+ * trampolines have replaced return addresses, where a stack continues on one that is not known
+ * here. All words that are read are on the stack that a walk is on, whatever the rules say. One
+ * walk in some thousands is compared with the unwinder's, and the first difference ends the use of
+ * rules until the module is loaded again.
  *
- * A rule stays valid as long as the code is there. Text of the kernel stays; rules of modules are forgotten when any
- * module comes or goes, and when the init of one is freed; other text has none.
+ * A rule is valid while the code exists. Text of the kernel stays; rules of modules are forgotten
+ * when any module comes or goes, and when the init of one is freed; other text gets no rules.
  */
 #include <linux/kallsyms.h>
 #include <linux/module.h>
@@ -38,13 +39,15 @@
 #include <asm/unwind.h>
 
 /*
- * A rule and its key are one word, so that nobody reads half of each: addresses of kernel text have their upper 33 bits
- * set (__START_KERNEL_map), so that 32 bits tell all of the key. Numbers are in words of the stack.
+ * A rule and its key are one word, so that a reader never sees the halves of two rules: addresses
+ * of kernel text have their upper 33 bits set (__START_KERNEL_map), so 32 bits hold the whole key.
+ * Numbers are in words of the stack.
  *
  *	63..32	the key: the address that the unwinder looks up
- *	if bit 12 is not set, as for nearly all frames: the sp of the caller is that of the callee and an offset
+ *	if bit 12 is not set, as for nearly all frames: the caller's sp is the callee's plus an
+ *	offset
  *		0..11	the offset
- *		13	the bp of the caller was saved: else it is that of the callee
+ *		13	set if the caller's bp was saved; else it is the callee's
  *		20..31	how far above sp it was saved
  *	if bit 12 is set:
  *		0..11	offset for sp, signed
@@ -62,12 +65,12 @@ enum rule_kind {
 	RULE_SP_INDIRECT,	/* the word at sp, + offset */
 	RULE_BP_INDIRECT,	/* the word at bp + offset */
 	RULE_REGS,		/* struct pt_regs at sp + offset: interrupted code */
-	RULE_END,		/* there is no caller */
+	RULE_END,		/* the outermost frame */
 	RULE_ASK,		/* not known */
 };
 
 enum rule_bp {
-	RULE_BP_SAME,		/* that of the callee */
+	RULE_BP_SAME,		/* unchanged */
 	RULE_BP_BY_SP,		/* the word at the caller's sp + offset */
 	RULE_BP_BY_BP,		/* the word at the callee's bp + offset */
 };
@@ -106,7 +109,10 @@ static u32 rule_of(enum rule_kind kind, enum rule_bp bp, long sp_offset, long bp
 /* The cache: a key has two places, which differ in the lowest bit. */
 #define RULES	8192
 
-/* The key of an empty place: no text is there, so that the unwinder is asked about it, as for all that have no rule. */
+/*
+ * The key of an empty place: no text is at this address, so the unwinder is asked about it, as for
+ * all addresses without a rule.
+ */
 #define EMPTY	((u64)(u32)__START_KERNEL_map << 32 | RULE_UNKNOWN)
 
 static u64 rules[RULES];
@@ -117,10 +123,13 @@ struct counts {
 	u64 learned, frames, failed, checked;
 };
 
-/* Counted with this_cpu_inc(), which is one instruction, so that no NMI gets in between. */
+/* Counted with this_cpu_inc(), which is one instruction, so that an NMI cannot come in between. */
 static DEFINE_PER_CPU(struct counts, counts);
 
-/* Trampolines whose addresses replace return addresses: of the function graph tracer, and of kretprobes. */
+/*
+ * Trampolines whose addresses replace return addresses: of the function graph tracer, and of
+ * kretprobes.
+ */
 static unsigned long graph_trampoline, rethook_trampoline;
 
 static bool is_trampoline(unsigned long address)
@@ -144,9 +153,10 @@ static __always_inline unsigned long load(unsigned long address)
 }
 
 /*
- * The stack that the unwinder is asked about. Each word tells where it is (TAG + index); but some are pointers into the
- * stack, since rules may take sp from memory: those at the two places of sp, and POINTERS words below the two places
- * of bp, which each points to a place of its own. Written when the module is loaded, and never again.
+ * The stack that the unwinder is asked about. Each word identifies itself (TAG + index); but some
+ * are pointers into the stack, since rules may take sp from memory: the words at the two places of
+ * sp, and POINTERS words below the two places of bp, each of which points to a place of its own.
+ * Written when the module is loaded, and never again.
  */
 #define WORDS		2048
 #define TAG		0x5a5a000000000000ul
@@ -162,7 +172,10 @@ static __always_inline unsigned long load(unsigned long address)
 
 static unsigned long made_up_stack[WORDS] __aligned(16);
 
-/* Whose stack it is: not the running task, for which the unwinder would print warnings. It only looks up its stack. */
+/*
+ * The task of that stack: not the running one, for which the unwinder would print warnings. The
+ * unwinder only looks up its stack.
+ */
 static struct task_struct *made_up_task;
 
 static unsigned long address_of(unsigned int word)
@@ -170,7 +183,7 @@ static unsigned long address_of(unsigned int word)
 	return (unsigned long)&made_up_stack[word];
 }
 
-/* What the word that is @nth below @bp points to. */
+/* The address in the word that is @nth below @bp. */
 static unsigned long pointed_below(unsigned int bp, unsigned int nth)
 {
 	return address_of((bp == BP_1 ? BP_1_POINT_TO : BP_2_POINT_TO) + 8 * nth);
@@ -188,7 +201,7 @@ static void make_up_stack(void)
 	}
 }
 
-/* Which word below @bp points to @address; 0 if none does. */
+/* Return which word below @bp points to @address; 0 if none does. */
 static unsigned int pointer_below(unsigned int bp, unsigned long address)
 {
 	for (unsigned int nth = 1; nth <= POINTERS; nth++)
@@ -220,7 +233,7 @@ static long words_between(unsigned long from, unsigned long to)
 	return (long)(to - from) / (long)sizeof(long);
 }
 
-/* Ask for the caller of the code at @key with sp and bp at these words. */
+/* Ask the unwinder for the caller of the code at @key with sp and bp at these words. */
 static bool ask_about(struct unwind_state *caller, unsigned long key, unsigned int sp, unsigned int bp)
 {
 	*caller = (struct unwind_state){
@@ -229,13 +242,16 @@ static bool ask_about(struct unwind_state *caller, unsigned long key, unsigned i
 		.ip = key,
 		.sp = address_of(sp),
 		.bp = address_of(bp),
-		/* The address itself is looked up. */
+		/* Makes the unwinder look up the address itself. */
 		.signal = true,
 	};
 	return unwind_next_frame(caller) && !caller->error;
 }
 
-/* From where the caller's sp is. @a and @b have different sp, @a and @c different bp. False if it is none of these. */
+/*
+ * Find out how the caller's sp is computed. @a and @b have different sp, @a and @c different bp.
+ * False if no kind of rule fits.
+ */
 static bool learn_sp(const struct unwind_state *a, const struct unwind_state *b, const struct unwind_state *c,
 		     enum rule_kind *kind, long *offset)
 {
@@ -267,7 +283,7 @@ static bool learn_sp(const struct unwind_state *a, const struct unwind_state *b,
 	return false;
 }
 
-/* From where the caller's bp is, likewise. */
+/* Find out how the caller's bp is computed, likewise. */
 static bool learn_bp(const struct unwind_state *a, const struct unwind_state *b, const struct unwind_state *c,
 		     enum rule_bp *bp, long *offset)
 {
@@ -313,7 +329,9 @@ static u32 learn_regs(const struct unwind_state *a, const struct unwind_state *b
 	return rule_of(RULE_REGS, RULE_BP_SAME, offset, 0);
 }
 
-/* Learn the rule of the code at @key, by asking with two places of sp and two of bp. Any context. */
+/*
+ * Learn the rule of the code at @key, by asking with two places of sp and two of bp. Any context.
+ */
 static u32 learn_rule(unsigned long key)
 {
 	struct unwind_state a, b, c;
@@ -332,7 +350,10 @@ static u32 learn_rule(unsigned long key)
 	/* The return address has to be where every call puts it. */
 	if (word_of(a.ip) != words_between(address_of(0), a.sp) - 1)
 		return RULE_UNKNOWN;
-	/* The fast rule does not check that the saved bp is on the stack: it is below the return address. */
+	/*
+	 * The fast rule does not check that the saved bp is on the stack: it is below the return
+	 * address.
+	 */
 	if (kind == RULE_SP && bp == RULE_BP_BY_SP && -bp_offset > sp_offset)
 		return RULE_UNKNOWN;
 	return fits(sp_offset) && fits(bp_offset) ? rule_of(kind, bp, sp_offset, bp_offset) : RULE_UNKNOWN;
@@ -345,7 +366,10 @@ static bool is_text(unsigned long address)
 	return unwind_get_return_address(&state);
 }
 
-/* Whether @address is in a module, and not in a BPF program or a trampoline of ftrace or kprobes. Any context. */
+/*
+ * Whether @address is in a module, and not in a BPF program or a trampoline of ftrace or kprobes.
+ * Any context.
+ */
 static noinline bool is_in_module(unsigned long address)
 {
 	char name[KSYM_SYMBOL_LEN], *module;
@@ -355,21 +379,27 @@ static noinline bool is_in_module(unsigned long address)
 	return module && !strstarts(module, "[bpf]") && !strstarts(module, "[__builtin__");
 }
 
-/* Whether code at @key has a rule that stays valid, as far as that is known. */
+/* Whether code at @key has a rule that stays valid, as far as is known. */
 static bool may_have_rule(unsigned long key)
 {
 	if (key <= __START_KERNEL_map || key >= MODULES_END - 1)
 		return false;
-	/* That return addresses are replaced is not the code's doing. */
+	/* Replaced return addresses are not a property of the code. */
 	if (is_trampoline(key) || is_trampoline(key + 1))
 		return false;
 	if (!is_text(key) || !is_text(key + 1))
 		return false;
-	/* To find out its name takes a kilobyte of the stack, which others may have used already, in whom this hit nests. */
+	/*
+	 * Looking up the name takes a kilobyte of the stack, which the contexts below this hit may
+	 * have used already.
+	 */
 	return key < MODULES_VADDR || (rhist_stack_suffices() && is_in_module(key));
 }
 
-/* Keep @rule. What was in its place moves to the other one of the key, unless that key is the same. */
+/*
+ * Keep @rule. The previous rule in its place moves to the other place of the key, unless its key is
+ * the same.
+ */
 static void keep(unsigned long key, u32 rule)
 {
 	u64 *place = &rules[place_of(key)];
@@ -380,7 +410,7 @@ static void keep(unsigned long key, u32 rule)
 	WRITE_ONCE(*place, key << 32 | rule);
 }
 
-/* The rule of the code at @key, which is not in its first place. Any context. */
+/* Return the rule of the code at @key, which is not in its first place. Any context. */
 static noinline u32 find_or_learn(unsigned long key)
 {
 	u64 entry = READ_ONCE(rules[place_of(key) ^ 1]);
@@ -414,7 +444,7 @@ static void clear_modules(void)
 /*
  * Forget the rules of modules. Task context, sleeps.
  *
- * keep() may have read one from a place before that was cleared, or have learned one before, and
+ * keep() may have read a rule from a place before that was cleared, or have learned one before, and
  * write it afterwards. That ends within a grace period, as preemption is off meanwhile.
  */
 static void forget_modules(void)
@@ -425,9 +455,10 @@ static void forget_modules(void)
 }
 
 /*
- * A module that goes does not run any more, nor does its init when it is live, which is freed then.
- * Other code may get their addresses afterwards. But what they have run by async_schedule() may last
- * longer: the kernel waits for it after this is called. So clear such rules before a module comes.
+ * A module that is going does not run any more, nor does the init of a live one, which is freed
+ * then. Other code may get their addresses afterwards. But functions that they have run by
+ * async_schedule() may last longer: the kernel waits for these after this notifier. So clear such
+ * rules before a module comes.
  */
 static int module_changes(struct notifier_block *block, unsigned long state, void *module)
 {
@@ -440,17 +471,19 @@ static int module_changes(struct notifier_block *block, unsigned long state, voi
 
 static struct notifier_block module_notifier = { .notifier_call = module_changes };
 
-/* Where a walk is. */
+/* The position of a walk. */
 struct walk {
 	unsigned long ip, sp, bp;
-	/* The code address by which the rule of this frame is found. */
+	/* The code address with which the rule of this frame is looked up. */
 	unsigned long key;
 	/* The stack that sp is on. */
 	unsigned long begin, end;
 	enum stack_type stack_type;
 };
 
-/* Stacks of a CPU that are no task's. They never move; end is 0 as long as they are not known. */
+/*
+ * Stacks of a CPU that do not belong to a task. They never move; end is 0 while they are not known.
+ */
 struct known_stack {
 	unsigned long begin, end;
 	enum stack_type type;
@@ -463,7 +496,10 @@ static bool is_on(const struct known_stack *stack, unsigned long sp)
 	return sp >= stack->begin && sp < stack->end;
 }
 
-/* Find the stack that @sp is on, which is the one that this function runs on, and keep it. Preemption is off. */
+/*
+ * Find the stack that @sp is on, which is the one that this function runs on, and remember it.
+ * Preemption is off.
+ */
 static noinline const struct known_stack *look_up_stack(unsigned long sp)
 {
 	struct known_stack *stack;
@@ -476,7 +512,7 @@ static noinline const struct known_stack *look_up_stack(unsigned long sp)
 		stack = this_cpu_ptr(&known_stacks[1]);
 	else
 		return NULL;
-	/* Who interrupts this sees no stack, or all of it: each writes the same. */
+	/* A context that interrupts this sees no stack, or all of it: each writes the same. */
 	WRITE_ONCE(stack->end, 0);
 	barrier();
 	WRITE_ONCE(stack->begin, (unsigned long)state.stack_info.begin);
@@ -493,7 +529,7 @@ static void set_stack(struct walk *walk, const struct known_stack *stack)
 	walk->stack_type = stack->type;
 }
 
-/* Find the stack that a walk begins on, which is not the task's. Preemption is off. */
+/* Find the stack that a walk begins on, if that is not the task's. Preemption is off. */
 static noinline bool find_stack(struct walk *walk)
 {
 	const struct known_stack *stack = this_cpu_ptr(&known_stacks[in_nmi() ? 1 : 0]);
@@ -513,7 +549,10 @@ static void begin_on_task(struct walk *walk)
 	walk->stack_type = STACK_TYPE_TASK;
 }
 
-/* Go from the stack of an interrupt or an NMI to the one that @sp is on, which was interrupted. Preemption is off. */
+/*
+ * Go from the stack of an interrupt or an NMI to the interrupted one, which @sp is on. Preemption
+ * is off.
+ */
 static bool switch_stack(struct walk *walk, unsigned long sp)
 {
 	const struct known_stack *irq = this_cpu_ptr(&known_stacks[0]);
@@ -531,8 +570,8 @@ static bool switch_stack(struct walk *walk, unsigned long sp)
 
 enum step {
 	STEP_DONE,		/* to the caller */
-	STEP_REVEALED,		/* nowhere, but now it is known where this frame returns to */
-	STEP_END,		/* there is no caller */
+	STEP_REVEALED,		/* none, but the return address of this frame is known now */
+	STEP_END,		/* the outermost frame */
 	STEP_FAILED,
 	STEP_ASK,		/* the unwinder has to be asked */
 };
@@ -551,8 +590,9 @@ static void state_of(struct unwind_state *state, const struct walk *walk)
 }
 
 /*
- * Find the return address in whose place the address of a trampoline is: the unwinder does that when it gets there from the
- * callee. So it is asked for the caller of the first instruction of a function, whose return address is where sp points to.
+ * Find the return address that a trampoline's address has replaced: the unwinder does that when it
+ * gets there from the callee. So ask it for the caller of the first instruction of a function, to
+ * whose return address sp points.
  */
 static enum step reveal(struct walk *walk)
 {
@@ -569,7 +609,10 @@ static enum step reveal(struct walk *walk)
 	return STEP_REVEALED;
 }
 
-/* Ask the unwinder for one frame, which finds what rules do not tell, and other stacks. Any context. */
+/*
+ * Ask the unwinder for one frame. It handles cases without a rule, and frames on other stacks. Any
+ * context.
+ */
 static noinline enum step ask_for_frame(struct walk *walk)
 {
 	struct unwind_state state;
@@ -577,12 +620,16 @@ static noinline enum step ask_for_frame(struct walk *walk)
 	this_cpu_inc(counts.frames);
 	if (walk->key != walk->ip && is_trampoline(walk->ip))
 		return reveal(walk);
-	/* Interrupted where it begins. The unwinder finds where it returns to when it gets there from the registers. */
+	/*
+	 * Interrupted at its beginning. The unwinder finds its return address if it gets there from
+	 * the registers.
+	 */
 	if (walk->ip == rethook_trampoline)
 		return STEP_FAILED;
 	/*
-	 * Interrupted code may have its sp in a register (R10 where a function aligns its stack). Then the unwinder would
-	 * warn that it has no registers here; but not of a task that does not run.
+	 * Interrupted code may have its sp in a register (R10 if a function aligns its stack). Then
+	 * the unwinder would warn about missing registers, except for a task that does not run: so
+	 * ask about the made-up one first.
 	 */
 	if (walk->key == walk->ip && !ask_about(&state, walk->key, SP_1, BP_1) && state.error)
 		return STEP_FAILED;
@@ -615,7 +662,7 @@ static enum step interrupted(struct walk *walk, unsigned long address)
 
 	if (address < walk->sp || address > walk->end - sizeof(*regs))
 		return STEP_FAILED;
-	/* Of user space, as user_mode() has it. */
+	/* Interrupted in user space, as in user_mode(). */
 	if (load((unsigned long)&regs->cs) & 3)
 		return STEP_END;
 	sp = READ_ONCE_NOCHECK(regs->sp);
@@ -628,7 +675,7 @@ static enum step interrupted(struct walk *walk, unsigned long address)
 	return STEP_DONE;
 }
 
-/* Go to the caller by a rule that is no plain offset of sp. Any context. */
+/* Go to the caller by a rule other than a plain offset of sp. Any context. */
 static noinline enum step step(struct walk *walk, u32 rule)
 {
 	unsigned long sp, at;
@@ -660,7 +707,7 @@ static noinline enum step step(struct walk *walk, u32 rule)
 		return STEP_ASK;
 	}
 	if (sp < walk->sp + sizeof(long) || sp > walk->end) {
-		/* The stack of an interrupt begins with a pointer to the one before. */
+		/* The stack of an interrupt begins with a pointer to the stack before. */
 		if (kind_of(rule) != RULE_SP_INDIRECT || !switch_stack(walk, sp - sizeof(long)))
 			return STEP_FAILED;
 		walk->sp = walk->begin;
@@ -680,7 +727,7 @@ static noinline enum step step(struct walk *walk, u32 rule)
 	return STEP_DONE;
 }
 
-/* Walk by @rule, or as the unwinder says. */
+/* Go to the caller by @rule, or ask the unwinder. */
 static noinline enum step step_or_ask(struct walk *walk, u32 rule)
 {
 	enum step result = step(walk, rule);
@@ -735,7 +782,10 @@ static __always_inline int walk_by_rules(const struct rhist_frame *frame, unsign
 			key = walk.key;
 			continue;
 		}
-		/* What has a rule is text. Before anything else the stack ends, but not before its first frame. */
+		/*
+		 * Code with a rule is text. The stack ends before anything else, but not before its
+		 * first frame.
+		 */
 		if (rule == RULE_UNKNOWN && to > entries && !is_text(ip))
 			break;
 		*to++ = ip;
@@ -750,16 +800,16 @@ static __always_inline int walk_by_rules(const struct rhist_frame *frame, unsign
 	return to - entries;
 }
 
-/* How many frames are compared. */
+/* Number of frames that are compared. */
 #define CHECK_DEPTH	31
 
-/* How many walks there are until the next one that is compared. */
+/* Number of walks until the next one that is compared. */
 static DEFINE_PER_CPU(unsigned int, until_check);
 
 /*
- * What is compared, for each context that may interrupt another one. Not on the stack, of which
- * little may be left, and not in the per-CPU memory for variables of modules, of which all modules
- * together have 8 KiB (PERCPU_MODULE_RESERVE).
+ * The results to compare, for each context that may interrupt another one. Not on the stack, of
+ * which little may be left, and not in the per-CPU memory for variables of modules, of which all
+ * modules together have 8 KiB (PERCPU_MODULE_RESERVE).
  */
 struct two_walks {
 	bool busy;
@@ -772,11 +822,14 @@ struct walks_of_cpu {
 
 static struct walks_of_cpu __percpu *walks_of_cpus;
 
-/* Where rules first led elsewhere: written once, by who has set mode to RHIST_ORC_WRONG, and then valid. */
+/*
+ * The first difference between rules and the unwinder: written once, by the CPU that set mode to
+ * RHIST_ORC_WRONG, and then marked valid.
+ */
 static struct rhist_orc_stats first_difference;
 static bool difference_is_valid;
 
-/* Write down that frame @nth differs, from 0; behind the end of a stack addresses are 0. */
+/* Record that frame @nth, counted from 0, differs; behind the end of a stack addresses are 0. */
 static void note_difference(unsigned int nth, const unsigned long *by_rules, const unsigned long *by_unwinder)
 {
 	if (cmpxchg(&mode, RHIST_ORC_ON, RHIST_ORC_WRONG) != RHIST_ORC_ON)
@@ -790,13 +843,13 @@ static void note_difference(unsigned int nth, const unsigned long *by_rules, con
 	smp_store_release(&difference_is_valid, true);
 }
 
-/* Walk both ways, if there is enough of the stack for that, and see whether it makes a difference. */
+/* Walk both ways, if enough of the stack is left, and compare. */
 static noinline void check(const struct rhist_frame *frame)
 {
 	struct two_walks *both = &this_cpu_ptr(walks_of_cpus)->contexts[interrupt_context_level()];
 	unsigned int nth = 0;
 
-	/* A hit of what the unwinder calls may be within this one. */
+	/* A function that the unwinder calls may have caused this hit within another check. */
 	if (both->busy || !rhist_stack_suffices())
 		return;
 	both->busy = true;
@@ -816,9 +869,9 @@ static noinline void check(const struct rhist_frame *frame)
 }
 
 /*
- * Fill @entries with up to @n addresses, as rhist_stack_unwind() does. Returns their number, or -1 if that has to be called. Any
- * context, with preemption off; @frame is that of a function of the running task that does not return meanwhile. @n must
- * not be 0.
+ * Fill @entries with up to @n addresses, as rhist_stack_unwind() does. Returns their number, or -1
+ * if that has to be called instead. Any context, with preemption off; @frame belongs to a function
+ * of the running task that does not return meanwhile. @n must not be 0.
  */
 int rhist_orc_walk(const struct rhist_frame *frame, unsigned long *entries, unsigned int n)
 {
@@ -826,7 +879,10 @@ int rhist_orc_walk(const struct rhist_frame *frame, unsigned long *entries, unsi
 
 	if (unlikely(READ_ONCE(mode) != RHIST_ORC_ON))
 		return -1;
-	/* Others that interrupt this may take some off, too: then one is compared sooner or later than it should be. */
+	/*
+	 * Contexts that interrupt this may decrement it, too: then a walk is compared sooner or
+	 * later than intended.
+	 */
 	if (unlikely(this_cpu_dec_return(until_check) == 0)) {
 		this_cpu_write(until_check, rhist_parameters.stack_check);
 		check(frame);
@@ -837,7 +893,7 @@ int rhist_orc_walk(const struct rhist_frame *frame, unsigned long *entries, unsi
 	return len;
 }
 
-/* Tell how walks went. Task context. */
+/* Get statistics of walks. Task context. */
 void rhist_orc_stats(struct rhist_orc_stats *stats)
 {
 	unsigned int cpu;
@@ -855,8 +911,8 @@ void rhist_orc_stats(struct rhist_orc_stats *stats)
 }
 
 /*
- * Get ready to walk by rules, if this kernel's unwinder answers as it should. Task context, sleeps. If it fails, the
- * unwinder walks all stacks.
+ * Prepare for walks by rules, if this kernel's unwinder answers as expected. Task context, sleeps.
+ * If it fails, the unwinder walks all stacks.
  */
 void rhist_orc_init(void)
 {
@@ -866,7 +922,7 @@ void rhist_orc_init(void)
 
 	if (!rhist_parameters.stack_check)
 		return;
-	/* Without one of these no return address is replaced by it. */
+	/* A missing trampoline replaces no return address. */
 	if (!rhist_function_addresses(names, trampolines, ARRAY_SIZE(names)))
 		return;
 	graph_trampoline = trampolines[0];
@@ -878,7 +934,7 @@ void rhist_orc_init(void)
 	make_up_stack();
 	for (unsigned int i = 0; i < RULES; i++)
 		rules[i] = EMPTY;
-	/* A function's first instruction: the return address is where sp points to. */
+	/* A function's first instruction: sp points to the return address. */
 	if (learn_rule((unsigned long)unwind_next_frame) != rule_of(RULE_SP, RULE_BP_SAME, 1, 0))
 		goto free;
 	if (register_module_notifier(&module_notifier))
@@ -894,7 +950,7 @@ free:
 	made_up_task = NULL;
 }
 
-/* After the last walk. Task context, sleeps. */
+/* End walks by rules, after the last one. Task context, sleeps. */
 void rhist_orc_exit(void)
 {
 	if (!made_up_task)

@@ -7,27 +7,30 @@
 
 struct rhist_frame;
 
-/* Whether walks take rules. */
+/* The way in which stacks are walked. */
 enum rhist_orc_mode {
-	/* The kernel has no ORC unwinder, or not the one that is known. */
+	/* The kernel lacks the ORC unwinder, or its unwinder differs from the known one. */
 	RHIST_ORC_UNAVAILABLE,
 	RHIST_ORC_ON,
 	/* A walk by rules had another result than the kernel's unwinder. */
 	RHIST_ORC_WRONG,
 };
 
-/* How walks went. */
+/* Statistics of walks. */
 struct rhist_orc_stats {
 	enum rhist_orc_mode mode;
-	/* Rules that were learned. */
+	/* Number of rules that were learned. */
 	u64 learned;
-	/* Frames for which the unwinder was asked. */
+	/* Number of frames for which the unwinder was asked. */
 	u64 frames;
-	/* Stacks that could not be walked by rules. */
+	/* Number of stacks that could not be walked by rules. */
 	u64 failed;
-	/* Stacks that were walked both ways, to compare. */
+	/* Number of stacks that were walked both ways, to compare. */
 	u64 checked;
-	/* With RHIST_ORC_WRONG: in which frame they differed, from 0, its address by rules and by the unwinder, and the one before. */
+	/*
+	 * With RHIST_ORC_WRONG: the index of the frame that differed, from 0; its address by rules
+	 * and by the unwinder; and the address of the frame before.
+	 */
 	unsigned int different;
 	unsigned long by_rules, by_unwinder, callee;
 };

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The trace events of the module itself. They never fire; each one is defined
- * for a side effect in the kernel.
+ * The trace events of the module itself. They never fire; each one is defined for a side effect in
+ * the kernel.
  *
- * rhist:sync is for calling a function with event_mutex held. event_mutex is
- * not exported, but the lists of users of a kprobe, uprobe or event probe may be
- * changed only with it held. Enabling an event through
- * trace_array_set_clr_event(), which is exported, calls the event's
- * class->reg() with event_mutex held, and reg() below calls the pending
- * function. Locks: sync_lock -> event_mutex -> locks that the function takes.
+ * rhist:sync is for calling a function with event_mutex held. event_mutex is not exported, but the
+ * lists of users of a kprobe, uprobe or event probe may be changed only with it held. Enabling an
+ * event through trace_array_set_clr_event(), which is exported, calls the event's class->reg() with
+ * event_mutex held, and reg() below calls the pending function. Locks: sync_lock -> event_mutex ->
+ * locks that the function takes.
  *
- * rhist:never is for a trigger. While any event has a trigger, the kernel keeps
- * a page per CPU for records that are likely to be discarded, as are those that
- * rhist reads: that costs far less than to reserve and discard them in a ring
- * buffer. trace_buffered_event_enable(), which allocates these pages, is not
- * exported, so Instance::set_trigger() in rust/instance.rs writes to a file.
+ * rhist:never is for a trigger. While any event has a trigger, the kernel keeps a page per CPU for
+ * records that are likely to be discarded. rhist discards each record that it reads, and that page
+ * costs far less than reserving and discarding in a ring buffer. trace_buffered_event_enable(),
+ * which allocates these pages, is not exported, so Instance::set_trigger() in rust/instance.rs
+ * writes to a file.
  */
 #include <linux/err.h>
 #include <linux/mutex.h>
@@ -41,13 +40,16 @@ static struct {
 
 static struct trace_event_call sync_call;
 
-/* The file of rhist:sync in rhist's instance. It exists as long as the module is loaded and the instance is. */
+/*
+ * The file of rhist:sync in rhist's instance. It exists as long as the module is loaded and the
+ * instance is.
+ */
 static struct trace_event_file *sync_file;
 
 /* class->reg() of both events. Called with event_mutex held. */
 static int reg(struct trace_event_call *call, enum trace_reg type, void *data)
 {
-	/* Users may enable the event too: the function is called only in the task that set it. */
+	/* Users may enable the event, too: the function is called only in the task that set it. */
 	if (call == &sync_call && type == TRACE_REG_REGISTER && READ_ONCE(pending.task) == current) {
 		WRITE_ONCE(pending.task, NULL);
 		pending.ret = pending.fn(pending.arg);

@@ -23,8 +23,8 @@ void rhist_poll_queue_init(struct rhist_poll_queue *queue)
 }
 
 /*
- * Wait for a wakeup that is still running; may sleep. No task may wait or wake
- * any more. Afterwards the memory may be freed.
+ * Wait for a wakeup that is still running; may sleep. By then, tasks must neither wait nor wake.
+ * Afterwards the memory may be freed.
  */
 void rhist_poll_queue_end(struct rhist_poll_queue *queue)
 {
@@ -38,7 +38,7 @@ void rhist_poll_wait(struct file *file, struct rhist_poll_queue *queue,
 	poll_wait(file, &queue->waiting, table);
 }
 
-/* Wake all tasks that wait, from an interrupt. Any context, NMI included. */
+/* Wake all waiting tasks, from an interrupt. Any context, NMI included. */
 void rhist_poll_wake(struct rhist_poll_queue *queue)
 {
 	irq_work_queue(&queue->wake);

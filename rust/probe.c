@@ -19,8 +19,8 @@ DEFINE_PER_CPU(struct rhist_records *, rhist_records);
 DEFINE_PER_CPU(unsigned char, rhist_hit_contexts);
 
 /*
- * Fills in common_flags and common_preempt_count as tracing_gen_ctx_dec() does. The probe has added one to the
- * preemption count of the traced function.
+ * Fill in common_flags and common_preempt_count as tracing_gen_ctx_dec() does. The probe has added
+ * one to the preemption count of the traced function.
  */
 static void record_context(struct trace_entry *entry)
 {
@@ -51,12 +51,13 @@ static void record_context(struct trace_entry *entry)
 }
 
 /*
- * Slow path of a hit: fills in the common fields of its record, all but common_pid, and passes it on. If the
- * record is not in the memory of this CPU, the hit begins here, unless another one is in progress in this
- * context. Hits of synthetic events do not begin: they nest in the hit that emits them, which limits how deep. Any
- * context, with preemption off.
+ * Slow path of a hit: fill in the common fields of its record, except common_pid, and pass it on.
+ * If the record is not in the memory of this CPU, the hit begins here, unless another one is in
+ * progress in this context. Hits of synthetic events do not begin: they nest in the hit that emits
+ * them, which limits how deep. Any context, with preemption off.
  *
- * A hit of a handler is not counted here: the handler is told by the type in the record, and has the kernel's called.
+ * A hit of a handler is not counted here: setting the type in the record makes the handler call the
+ * kernel's.
  */
 notrace void rhist_probe_hit_slow(const struct rhist_probed *probed, void *record, size_t size)
 {
@@ -87,7 +88,7 @@ notrace void rhist_probe_hit_slow(const struct rhist_probed *probed, void *recor
 #include "event_headers_generated.h"
 #undef RHIST_EVENTS
 
-/* Calls @visit for each of rhist's probes. Task context. */
+/* Call @visit for each of rhist's probes. Task context. */
 static void for_each_probe(void (*visit)(const struct rhist_probe *probe, void *arg), void *arg)
 {
 #define RHIST_EVENTS(header) rhist_events_##header(visit, arg);
@@ -95,7 +96,7 @@ static void for_each_probe(void (*visit)(const struct rhist_probe *probe, void *
 #undef RHIST_EVENTS
 }
 
-/* No probe may be connected. */
+/* Free the memory for records. No probe may be connected. */
 void rhist_probes_exit(void)
 {
 	unsigned int cpu;
@@ -107,8 +108,8 @@ void rhist_probes_exit(void)
 }
 
 /*
- * Allocates memory for records. Task context, may sleep, not concurrently. No probe may be connected before this,
- * or after rhist_probes_exit().
+ * Allocate memory for records. Task context, may sleep, not concurrently. No probe may be connected
+ * before this, or after rhist_probes_exit().
  */
 int rhist_probes_init(void)
 {
@@ -129,8 +130,8 @@ int rhist_probes_init(void)
 }
 
 /*
- * Whether the definition of a static event may be another than that of the same name which its probe was compiled from: it
- * is of a module that is not built from the source of this kernel.
+ * Whether the definition of a static event may differ from the one of the same name that its probe
+ * was compiled from: it belongs to a module that was not built from the source of this kernel.
  */
 static bool is_foreign(const struct trace_event_call *call)
 {
@@ -144,7 +145,7 @@ struct search {
 	const struct rhist_probe *found;
 };
 
-/* Whether all fields of the records have the same types, sizes and places. */
+/* Whether all fields of the records have the same types, sizes and offsets. */
 static bool same_fields(const struct trace_event_fields *ours, const struct trace_event_fields *theirs)
 {
 	for (; ours->type && theirs->type; ours++, theirs++) {
@@ -167,9 +168,9 @@ static void match_probe(const struct rhist_probe *probe, void *arg)
 }
 
 /*
- * Finds the probe for @call. NULL if it is neither a static event nor a synthetic one, if its definition is not the
- * kernel's or could not be compiled, or if its fields are not those that this module was compiled with. Task context; the
- * event is referenced.
+ * Find the probe for @call. NULL if it is neither a static event nor a synthetic one, if its
+ * definition is not the kernel's or could not be compiled, or if its fields differ from the ones
+ * that this module was compiled with. Task context; the event is referenced.
  */
 void *rhist_probe_find(struct trace_event_call *call)
 {
@@ -185,7 +186,7 @@ void *rhist_probe_find(struct trace_event_call *call)
 	return search.found ? search.found->probe : NULL;
 }
 
-/* Registers @probe with @probed as its private data for @call. Task context, may sleep. */
+/* Register @probe with @probed as its private data for @call. Task context, may sleep. */
 int rhist_probe_connect(struct trace_event_call *call, void *probe, struct rhist_probed *probed)
 {
 	if (!(call->flags & TRACE_EVENT_FL_TRACEPOINT))

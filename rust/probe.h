@@ -11,9 +11,12 @@ struct trace_event_call;
 struct rhist_probed {
 	/* Type number of the event, for common_type of the records. */
 	unsigned short type;
-	/* A trigger reads common_flags or common_preempt_count. */
+	/* Whether a trigger reads common_flags or common_preempt_count. */
 	bool context;
-	/* It is a handler of rhist: on the slow path, the kernel's handler gets its hits. */
+	/*
+	 * Whether it belongs to a handler of rhist: on the slow path, the kernel's handler gets its
+	 * hits.
+	 */
 	bool handler;
 	/* Number of fields of a synthetic event; 0 for other events. */
 	unsigned int n_fields;

@@ -12,7 +12,10 @@ struct workqueue_struct *rhist_alloc_workqueue(void)
 	return alloc_workqueue("rhist", WQ_UNBOUND, 0);
 }
 
-/* Queue the work of a struct delayed_work without its delay. Return whether it was queued already, or waited. Any context. */
+/*
+ * Queue the work of a struct delayed_work without its delay. Return whether it was queued or
+ * waiting already. Any context.
+ */
 bool rhist_queue_now(struct workqueue_struct *queue, struct work_struct *work)
 {
 	return mod_delayed_work(queue, to_delayed_work(work), 0);

@@ -14,15 +14,15 @@ void rhist_synchronize_rcu_tasks(void)
 	synchronize_rcu_tasks();
 }
 
-/* Task context, sleeps as long as a program likes: see rhist_event_may_fault(). */
+/* Task context; a program can make it sleep for any time: see rhist_event_may_fault(). */
 void rhist_tracepoint_synchronize_unregister(void)
 {
 	tracepoint_synchronize_unregister();
 }
 
 /*
- * Wait for the probes of tracepoints that do not read user memory. On 6.12 they take a grace period of RCU, too. Task
- * context, sleeps.
+ * Wait for the probes of tracepoints that do not read user memory. On 6.12 that takes a grace
+ * period of RCU, too. Task context, sleeps.
  */
 void rhist_synchronize_tracepoint_srcu(void)
 {

@@ -24,14 +24,17 @@ void tracing_snapshot_cond(struct trace_array *tr, void *cond_data);
  *
  * Context: task, may sleep; takes trace_types_lock.
  *
- * Return: 0, -EBUSY, -ENOMEM, or -ENODEV if the kernel has no snapshots.
+ * Return: 0, -EBUSY, -ENOMEM, or -ENODEV if the kernel lacks snapshots.
  */
 int rhist_snapshot_enable(struct trace_array *tr, rhist_update_t update)
 {
 	return tracing_snapshot_cond_enable(tr, NULL, update);
 }
 
-/* Disable it again. Task context with interrupts on. The condition is not called afterwards. */
+/*
+ * Disable the conditional snapshot. Task context with interrupts on. The condition is not called
+ * afterwards.
+ */
 void rhist_snapshot_disable(struct trace_array *tr)
 {
 	tracing_snapshot_cond_disable(tr);
@@ -39,7 +42,7 @@ void rhist_snapshot_disable(struct trace_array *tr)
 
 /*
  * Take a snapshot if the condition is true for @cond_data. Any context with preemption off; in NMI
- * the kernel does not call the condition, and says so in the trace.
+ * the kernel does not call the condition, and leaves a note in the trace.
  */
 void rhist_snapshot_take(struct trace_array *tr, void *cond_data)
 {

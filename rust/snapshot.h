@@ -7,7 +7,10 @@
 
 struct trace_array;
 
-/* Whether to take a snapshot, for what was passed to rhist_snapshot_take(). Interrupts are off. */
+/*
+ * Decides whether to take a snapshot, from the data passed to rhist_snapshot_take(). Interrupts are
+ * off.
+ */
 typedef bool (*rhist_update_t)(struct trace_array *tr, void *cond_data);
 int rhist_snapshot_enable(struct trace_array *tr, rhist_update_t update);
 void rhist_snapshot_disable(struct trace_array *tr);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Save the stack of the running task, beginning at a given frame, and tell whether enough of it is left.
+ * Save the stack of the running task, beginning at a given frame, and test whether enough of it is
+ * left.
  *
- * stack_trace_save() unwinds from its own frame, and each frame takes as long as the rest of a
- * hit. The unwinders of x86 are exported and can begin at any frame. User-mode Linux exports none,
- * and its own scans every word of the stack; with frame pointers, following them is enough.
+ * stack_trace_save() unwinds from its own frame, and each frame takes as long as the rest of a hit.
+ * The unwinders of x86 are exported and can begin at any frame. User-mode Linux exports none, and
+ * its own scans every word of the stack; with frame pointers, following them is enough.
  */
 #include <linux/percpu.h>
 #include <linux/preempt.h>
@@ -23,7 +24,7 @@
 #include <asm/stacktrace.h>
 #endif
 
-/* Get the frame of the caller, for those who cannot inline rhist_frame_of_caller(). Any context. */
+/* Get the frame of the caller, if that cannot inline rhist_frame_of_caller(). Any context. */
 noinline void rhist_frame_here(struct rhist_frame *frame)
 {
 	rhist_frame_of_caller(frame);
@@ -38,7 +39,9 @@ noinline void rhist_frame_here(struct rhist_frame *frame)
 noinline unsigned int rhist_stack_unwind(const struct rhist_frame *frame, unsigned long *entries, unsigned int n)
 {
 	struct unwind_state state;
-	/* The unwinders read only these registers of a kernel frame; the others are not known any more. */
+	/*
+	 * The unwinders read only these registers of a kernel frame; the others are unknown by now.
+	 */
 	struct pt_regs regs = {
 		.ip = frame->ip,
 		.sp = frame->sp,
@@ -93,7 +96,10 @@ unsigned int rhist_stack_save(const struct rhist_frame *frame, unsigned long *en
 #endif
 }
 
-/* Maximum stack usage of an interrupt, with a hit that emits no event. The test "chains" measures it. */
+/*
+ * Maximum stack usage of an interrupt, with a hit that emits no event. The test "chains" measures
+ * it.
+ */
 #define INTERRUPT_STACK	(THREAD_SIZE / 4)
 
 #ifdef RHIST_STACK_UNWINDER
@@ -124,7 +130,7 @@ static unsigned long interrupt_stack_left(void)
 {
 	unsigned long left = current_stack_pointer - __this_cpu_read(irq_stack);
 
-	/* Other stacks, such as those of NMIs, are looked up each time, which is slow. */
+	/* Other stacks, such as an NMI's, are looked up each time, which is slow. */
 	return left < IRQ_STACK_SIZE ? left : look_up_left();
 }
 
@@ -138,7 +144,9 @@ static unsigned long interrupt_stack_left(void)
 
 #endif
 
-/* Return how many contexts may interrupt the current one on the same stack, which is not a task's. */
+/*
+ * Return how many contexts may interrupt the current one on the same stack, which is not a task's.
+ */
 static unsigned int interruptions(void)
 {
 	/* A hard interrupt may interrupt a softirq. On x86, NMIs have another stack. */

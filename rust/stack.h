@@ -7,7 +7,7 @@
 #include <linux/sched/task_stack.h>
 #include <linux/types.h>
 
-/* How rhist_stack_save() begins at a given frame; neither is defined if it cannot. */
+/* The way in which rhist_stack_save() begins at a given frame; neither is defined if it cannot. */
 #if defined(CONFIG_UNWINDER_ORC) || defined(CONFIG_UNWINDER_FRAME_POINTER)
 #define RHIST_STACK_UNWINDER
 #elif defined(CONFIG_UML_X86) && defined(CONFIG_FRAME_POINTER)
@@ -39,15 +39,16 @@ bool rhist_interrupt_stack_suffices(void);
 bool rhist_stack_suffices_outlined(void);
 
 /*
- * Maximum stack usage from one call of rhist_stack_suffices() to the next nested one: emitting a synthetic event, its
- * probes (rhist's and others), and the hit. The test "chains" measures it.
+ * Maximum stack usage from one call of rhist_stack_suffices() to the next nested one: emitting a
+ * synthetic event, its probes (rhist's and others), and the hit. The test "chains" measures it.
  */
 #define RHIST_HIT_STACK	(THREAD_SIZE * 5 / 16)
 
 /*
- * Whether enough of the stack is left to emit an event within a hit: RHIST_HIT_STACK for the hits that nest in it,
- * until these call this function themselves. On the stack of an interrupt also INTERRUPT_STACK for each context that
- * may interrupt it on the same stack. A task is interrupted on another stack. Any context, with preemption off.
+ * Whether enough of the stack is left to emit an event within a hit: RHIST_HIT_STACK for the hits
+ * that nest in it, until these call this function themselves. On the stack of an interrupt also
+ * INTERRUPT_STACK for each context that may interrupt it on the same stack. A task is interrupted
+ * on another stack. Any context, with preemption off.
  */
 static __always_inline bool rhist_stack_suffices(void)
 {

@@ -24,8 +24,8 @@ size_t rhist_hash_pointer(char *buf, size_t size, const void *pointer)
 }
 
 /*
- * Get start and size in bytes of the function that contains @address; false if
- * there is none. Task context.
+ * Get start and size in bytes of the function that contains @address; false if @address is in no
+ * function. Task context.
  */
 bool rhist_function(unsigned long address, unsigned long *start, unsigned long *size)
 {
@@ -50,12 +50,11 @@ bool rhist_function_begins(unsigned long address, const char *prefix)
 }
 
 /*
- * Look up the addresses of functions; 0 for those that are not found. Returns
- * false if there is no memory. Task context; sleeps once for all of them.
+ * Look up the addresses of functions; 0 for functions that are not found. Returns false if an
+ * allocation fails. Task context; sleeps once for all of them.
  *
- * No lookup by name is exported. But registering a disabled kprobe stores the
- * address in it, even if kprobes are not allowed there. With IBT that is the
- * address after the ENDBR instruction.
+ * The kernel exports no lookup by name. But registering a disabled kprobe stores the address in it,
+ * even if kprobes are not allowed there. With IBT that is the address after the ENDBR instruction.
  */
 bool rhist_function_addresses(const char *const *names, unsigned long *addresses, size_t n)
 {
@@ -84,9 +83,8 @@ out:
 }
 
 /*
- * Return the name of a system call, or NULL. @number is that of the kernel's
- * native 64-bit ABI. Includes system calls that the kernel is configured
- * without.
+ * Return the name of a system call, or NULL. @number is from the kernel's native 64-bit ABI.
+ * Includes system calls that the kernel is configured without.
  */
 const char *rhist_syscall_name(u64 number)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Synthetic events: those that are defined by a command, and hit by actions of hist
- * triggers, which pass the values of their fields.
+ * Synthetic events: events that are defined by a command, and hit by actions of hist triggers,
+ * which pass the values of their fields.
  */
 #include <linux/irqflags.h>
 #include <linux/percpu.h>
@@ -23,15 +23,15 @@
 /* A probe of a synthetic event: it finds the value of field i in vals[idx[i]]. */
 typedef void (*synth_probe_t)(void *data, u64 *vals, unsigned int *idx);
 
-/* Whether an event is a synthetic one, and not a probe in that group. Any context. */
+/* Whether an event is a synthetic one, as opposed to a probe in that group. Any context. */
 bool rhist_is_synthetic(struct trace_event_call *call)
 {
 	return call->data + SYNTH_EVENT__CLASS == call->class;
 }
 
 /*
- * Add to the number of users of a synthetic event. As long as it has one, the kernel refuses to
- * delete it, and to delete all events. Called with event_mutex held.
+ * Add to the number of users of a synthetic event. While it is not 0, the kernel refuses to delete
+ * the event, and to delete all events. Called with event_mutex held.
  */
 void rhist_synthetic_count(struct trace_event_call *call, int users)
 {
@@ -48,12 +48,16 @@ struct synth_field **rhist_synthetic_fields(struct trace_event_call *call, unsig
 	return *(struct synth_field ***)(call->data + SYNTH_EVENT__FIELDS);
 }
 
-/* As many records of a CPU may be incomplete in a ring buffer: beyond that it warns (MAX_NEST). */
+/*
+ * Number of records of a CPU that may be incomplete in a ring buffer: above that the kernel warns
+ * (MAX_NEST).
+ */
 #define INCOMPLETE_MAX	5
 
 /*
- * Whether the ring buffer of an instance has room for one more record of this CPU while the others are incomplete,
- * and for those of @more contexts that may interrupt this one. Any context, with preemption off.
+ * Whether the ring buffer of an instance has room for one more record of this CPU while the others
+ * are incomplete, and for records of @more contexts that may interrupt this one. Any context, with
+ * preemption off.
  */
 static bool has_room(struct trace_array *tr, unsigned int more)
 {
@@ -67,15 +71,15 @@ static bool has_room(struct trace_array *tr, unsigned int more)
 /* An event that is being emitted. */
 struct emission {
 	const struct tracepoint *tp;
-	/* On behalf of what. */
+	/* The hit on whose behalf it is emitted. */
 	const void *origin;
-	/* In which context. */
+	/* The context in which it is emitted. */
 	unsigned char level;
-	/* The one that it nests in, or interrupts. */
+	/* The event that it nests in, or interrupts. */
 	const struct emission *outer;
 };
 
-/* The last one on each CPU. */
+/* The innermost one on each CPU. */
 static DEFINE_PER_CPU(const struct emission *, emission);
 
 static void call_probes(struct tracepoint *tp, const u64 *vals, const unsigned int *idx, const void *origin)
@@ -93,10 +97,10 @@ static void call_probes(struct tracepoint *tp, const u64 *vals, const unsigned i
 	func = rcu_dereference_raw(tp->funcs);
 	if (!func)
 		return;
-	/* Who interrupts this restores it. */
+	/* A context that interrupts this restores it. */
 	__this_cpu_write(emission, &this);
 	barrier();
-	/* A probe that is removed without memory for a new array is replaced in place. */
+	/* If an allocation fails, the kernel replaces a removed probe in place. */
 	while ((probe = READ_ONCE(func->func))) {
 		probe(func->data, (u64 *)vals, (unsigned int *)idx);
 		func++;
@@ -106,9 +110,8 @@ static void call_probes(struct tracepoint *tp, const u64 *vals, const unsigned i
 }
 
 /*
- * The origin of the event that is being emitted: NULL if it has none, or if rhist is not emitting
- * this event in this context, as where C does. Called by its probes; any context, with preemption
- * off.
+ * Return the origin of the event that is being emitted: NULL if it has none, or if C emits the
+ * event in this context, not rhist. Called by its probes; any context, with preemption off.
  */
 const void *rhist_synthetic_origin(const struct tracepoint *tp)
 {
@@ -123,29 +126,29 @@ const void *rhist_synthetic_origin(const struct tracepoint *tp)
  * @tr: the instance in which rhist's histograms get the events
  * @vals: values
  * @idx: for each field of the event, which of @vals it gets
- * @origin: what rhist_synthetic_origin() returns meanwhile
+ * @origin: the result of rhist_synthetic_origin() meanwhile
  *
- * The kernel exports no function that emits a synthetic event; hist triggers of C call
- * the probes themselves, too. Probes only read @vals and @idx.
+ * The kernel exports no function that emits a synthetic event; hist triggers of C call the probes
+ * themselves, too. Probes only read @vals and @idx.
  *
- * The array of probes is freed after a grace period of tracepoint_srcu, and so is what
- * the probes use. C does not enter a read-side section here, because the hit that emits
- * the event is in one. But that holds only for hits of tracepoints, not of kprobes.
+ * The array of probes is freed after a grace period of tracepoint_srcu, and so is the probes' data.
+ * C does not enter a read-side section here, because the hit that emits the event is in one. But
+ * that holds only for hits of tracepoints, not of kprobes.
  *
- * The kernel reserves the record of such an event in the ring buffer of @tr, and commits it after rhist's histograms
- * were updated: so the records of nested events, and of events in interrupts, are incomplete at the same time. If there
- * might be too many, interrupts are disabled, and if that does not suffice, the event is not emitted. Nor is it if too
- * little of the stack is left.
+ * The kernel reserves the record of such an event in the ring buffer of @tr, and commits it after
+ * rhist's histograms were updated: so the records of nested events, and of events in interrupts,
+ * are incomplete at the same time. If there might be too many, interrupts are disabled, and if that
+ * does not suffice, the event is not emitted. Nor is it if too little of the stack is left.
  *
  * Return: whether the probes were called.
  *
- * Context: any, NMI included, with preemption off: the probes use per-CPU data, and assume
- * that preempt_count is one higher than at the hit. RCU does not watch a CPU that is offline.
+ * Context: any, NMI included, with preemption off: the probes use per-CPU data, and assume that
+ * preempt_count is one higher than at the hit. RCU does not watch a CPU that is offline.
  */
 bool rhist_synthetic_emit(struct tracepoint *tp, struct trace_array *tr, const u64 *vals,
 			  const unsigned int *idx, const void *origin)
 {
-	/* Contexts that may interrupt this one, of softirq, hard interrupt and NMI. */
+	/* Number of contexts that may interrupt this one: softirq, hard interrupt and NMI. */
 	unsigned int above = 3 - interrupt_context_level();
 	unsigned long flags;
 	bool fits;
@@ -166,7 +169,7 @@ bool rhist_synthetic_emit(struct tracepoint *tp, struct trace_array *tr, const u
 
 #else
 
-/* No event is one, so nothing else here is called. */
+/* No event is synthetic, so nothing else here is called. */
 bool rhist_is_synthetic(struct trace_event_call *call)
 {
 	return false;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The running task: its name, its rights, and letting other tasks run.
- */
+/* The running task: its name and rights, and yielding to other tasks. */
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/sched.h>
@@ -22,7 +20,7 @@ notrace void rhist_current_comm(char *to)
 	data_race(memcpy(to, current->comm, TASK_COMM_LEN));
 }
 
-/* Let other tasks run. Return whether this one has not been killed. Sleeps. */
+/* Yield the CPU. Return whether this task has not been killed. Sleeps. */
 bool rhist_yield_unless_killed(void)
 {
 	cond_resched();
@@ -42,9 +40,9 @@ bool rhist_may_exceed_limits(void)
 }
 
 /*
- * Return the user to charge for a request of the running task: its real user. In a
- * user namespace, the user who created the outermost one: a namespace may have
- * thousands of users, so a quota for each of them would not limit anything.
+ * Return the user to charge for a request of the running task: its real user. In a user namespace,
+ * the creator of the outermost one: a namespace may have thousands of users, so a quota for each of
+ * them would not limit anything.
  */
 uid_t rhist_charged_user(void)
 {

@@ -99,7 +99,10 @@ struct dentry *rhist_root_of(struct dentry *dir)
 	return dget(dir->d_sb->s_root);
 }
 
-/* Members that other kernels have in unnamed structures. The name is constant while a directory cannot be renamed. */
+/*
+ * Members that other kernels have in unnamed structures. The name is constant while a directory
+ * cannot be renamed.
+ */
 const struct qstr *rhist_name_of(const struct dentry *dentry)
 {
 	return &dentry->d_name;
@@ -113,13 +116,13 @@ struct dentry *rhist_dentry_of(const struct file *file)
 /**
  * rhist_new_inode - create an inode like one of the kernel's
  * @like: the kernel's inode, to copy owner and group from
- * @mode: type and permissions, or 0 to copy those of @like
+ * @mode: type and permissions, or 0 to copy them from @like
  * @iop: inode operations, or NULL for the defaults of new_inode()
  * @fop: file operations
- * @private: i_private, or NULL to copy that of @like, where the kernel's file
- *	operations expect their data
+ * @private: i_private, or NULL to copy i_private of @like, where the kernel's file operations
+ *	expect their data
  *
- * Return: the inode with one reference, or NULL if there is no memory.
+ * Return: the inode with one reference, or NULL if an allocation fails.
  */
 struct inode *rhist_new_inode(struct inode *like, umode_t mode,
 			      const struct inode_operations *iop,
@@ -300,7 +303,7 @@ static bool locked_by_us(struct inode *dir)
 	/* A writer has the mutex, whose bit 0 says whether others wait for it. */
 	return ((long)READ_ONCE(dir->i_rwsem.rwbase.rtmutex.owner) & ~1L) == (long)current;
 #else
-	/* Bit 0 of the owner is set for a reader, bit 1 says nothing of the owner. */
+	/* Bit 0 of the owner is set for a reader, bit 1 does not concern the owner. */
 	return (atomic_long_read(&dir->i_rwsem.owner) & ~2L) == (long)current;
 #endif
 }
@@ -338,10 +341,10 @@ static struct dentry *positive(struct dentry *found)
 
 /*
  * Find a name of one of the kernel's directories in the dentry cache, without a lock. Outside of
- * events/, all names are in the cache for as long as the files exist.
+ * events/, all names are in the cache while the files exist.
  *
- * Return: a positive dentry with a reference; NULL if only a lookup can tell; or an ERR_PTR, such
- * as -ENOENT.
+ * Return: a positive dentry with a reference; NULL if a lookup is needed; or an ERR_PTR, such as
+ * -ENOENT.
  */
 static struct dentry *find_cached(struct dentry *dir, struct qstr *name)
 {
@@ -390,8 +393,8 @@ struct dentry *rhist_lookup_nested(struct dentry *dir, const char *name, unsigne
 }
 
 /*
- * Look up a name in one of the kernel's directories, without i_rwsem of any
- * directory held. May wait for that of @dir. Returns a reference or an ERR_PTR.
+ * Look up a name in one of the kernel's directories, without i_rwsem of any directory held. May
+ * wait for i_rwsem of @dir. Returns a reference or an ERR_PTR.
  */
 struct dentry *rhist_lookup(struct dentry *dir, const char *name, unsigned int len)
 {
@@ -418,7 +421,7 @@ static void copy_mode_and_owner(struct inode *mirror, struct inode *real)
 		mirror->i_gid = real->i_gid;
 }
 
-/* Check permissions for rhist's file or directory: they are those for the kernel's @real. */
+/* Check permissions for rhist's file or directory: those of the kernel's @real apply. */
 int rhist_permission(struct mnt_idmap *idmap, struct inode *mirror, struct inode *real, int mask)
 {
 	int err = inode_permission(idmap, real, mask);
@@ -427,7 +430,10 @@ int rhist_permission(struct mnt_idmap *idmap, struct inode *mirror, struct inode
 	return err;
 }
 
-/* stat(2): all but the inode number comes from the kernel's @real, whose times rhist_setattr() sets, too. */
+/*
+ * stat(2): everything except the inode number comes from the kernel's @real, whose times
+ * rhist_setattr() sets, too.
+ */
 int rhist_getattr(const struct path *mirror, struct dentry *real, struct kstat *stat,
 		  u32 request_mask, unsigned int flags)
 {
@@ -441,7 +447,7 @@ int rhist_getattr(const struct path *mirror, struct dentry *real, struct kstat *
 }
 
 /**
- * rhist_setattr - chmod(2), chown(2), utimensat(2) of what mirrors one of the kernel's files or directories
+ * rhist_setattr - chmod(2), chown(2), utimensat(2) of a mirrored file or directory
  * @idmap: of the mount of @mirror
  * @mirror: rhist's file or directory, with i_rwsem held
  * @real: the kernel's
@@ -460,10 +466,16 @@ int rhist_setattr(struct mnt_idmap *idmap, struct dentry *mirror, struct dentry 
 
 	own.ia_valid &= ~(owners | kill);
 	both.ia_valid &= owners | kill | times;
-	/* Let chown(2) clear setuid and setgid in the mode of the kernel's file: the copy in @mirror may be older. */
+	/*
+	 * Let chown(2) clear setuid and setgid in the mode of the kernel's file: the copy in
+	 * @mirror may be older.
+	 */
 	if (both.ia_valid & kill)
 		both.ia_valid &= ~ATTR_MODE;
-	/* open(2) with O_TRUNC: the kernel's file is opened next, which sets its times if it is truncated. */
+	/*
+	 * open(2) with O_TRUNC: the kernel's file is opened next, which sets its times if it is
+	 * truncated.
+	 */
 	if (attr->ia_valid & ATTR_SIZE)
 		both.ia_valid &= ~times;
 	if (both.ia_valid) {
@@ -481,8 +493,8 @@ int rhist_setattr(struct mnt_idmap *idmap, struct dentry *mirror, struct dentry 
 }
 
 /*
- * chmod(2), chown(2) of rhist's own files. Their inodes are all that knows of it,
- * so they are kept: see rhist_inode_unused(). tracefs does not use i_generation.
+ * chmod(2), chown(2) of rhist's own files. Only their inodes store the result, so they are kept:
+ * see rhist_inode_unused(). tracefs does not use i_generation.
  */
 int rhist_setattr_own(struct mnt_idmap *idmap, struct dentry *file, struct iattr *attr)
 {
@@ -523,7 +535,7 @@ void rhist_keep_name(struct dentry *name, struct dentry *real)
 	name->d_fsdata = ei;
 }
 
-/* dentry_open(), for what may belong to another module: -ENODEV if it has been removed. */
+/* dentry_open() for a file that may belong to another module: -ENODEV if it has been removed. */
 static struct file *open_real(struct vfsmount *mnt, struct dentry *real, int flags,
 			      const struct cred *cred)
 {
@@ -545,12 +557,12 @@ struct file *rhist_open_dir(struct file *mirror, struct dentry *real)
 }
 
 /**
- * rhist_open_beside - open a file like another one that is open
+ * rhist_open_beside - open a file with mount and credentials of an open one
  * @file: a file that is open, or being opened, to take mount and credentials of
  * @real: the file to open
  * @flags: the access mode, and O_TRUNC or not
  *
- * Permissions of @real are not checked, since those of @file were.
+ * Permissions of @real are not checked, since the permissions of @file were.
  *
  * Return: the open file, or an ERR_PTR.
  */
@@ -608,7 +620,7 @@ void rhist_unlock_dir(struct inode *dir, struct inode *child)
 		inode_unlock(child);
 }
 
-/* Lock again what rhist_unlock_dir() has unlocked. */
+/* Lock the directories again that rhist_unlock_dir() has unlocked. */
 void rhist_relock_dir(struct inode *dir, struct inode *child)
 {
 	inode_lock_nested(dir, I_MUTEX_PARENT);
@@ -665,7 +677,9 @@ bool rhist_removed(struct dentry *dentry)
 	return data_race(d_unhashed(dentry)) || (ops && ops->d_revalidate && !rhist_revalidate(dentry));
 }
 
-/* Whether it is the kernel's `trigger` of an event: no other directory below events/ has that name. */
+/*
+ * Whether it is the kernel's `trigger` of an event: no other directory below events/ has that name.
+ */
 bool rhist_lists_triggers(struct dentry *dentry)
 {
 	return dentry->d_fsdata && !strcmp(dentry->d_name.name, "trigger");
@@ -687,8 +701,8 @@ bool rhist_has_triggers(struct dentry *trigger)
 }
 
 /*
- * Unhash a dentry, so that its name is looked up anew, and drop what is below it.
- * Return 0 if it was not hashed; else -ESTALE, which has the VFS repeat the path walk.
+ * Unhash a dentry, so that its name is looked up anew, and drop the dentries below it. Return 0 if
+ * it was not hashed; otherwise -ESTALE, which makes the VFS repeat the path walk.
  */
 int rhist_forget(struct dentry *dentry)
 {

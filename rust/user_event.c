@@ -43,14 +43,14 @@ struct rhist_user_event {
 	const char *declaration;
 	const struct rhist_user_event_ops *ops;
 	const void *owner;
-	/* Whether it is registered; how often it is enabled. Written with event_mutex held. */
+	/* Whether it is registered; and how often it is enabled. Written with event_mutex held. */
 	bool visible;
 	unsigned int files, perf;
 	/* Set while it is unregistered: see get_fields(). */
 	bool removing;
 	/*
-	 * By which records are printed: see rhist_user_events_look(). Its type number is
-	 * registered.
+	 * The event that its records are printed by: see rhist_user_events_look(). Its type number
+	 * is registered.
 	 */
 	struct trace_event_call printed;
 	struct trace_event_class printed_class;
@@ -74,7 +74,7 @@ struct payload {
 	struct iov_iter *source;
 	rhist_accept_t accept;
 	const void *fields;
-	/* Set if it was copied from @source into a record that is committed. */
+	/* Set once the payload was copied from @source into a record that is committed. */
 	bool written;
 };
 
@@ -104,8 +104,8 @@ static bool fill(struct payload *payload, void *record)
 
 /*
  * Whether trace_trigger_soft_disabled() does more for a file with these flags than return false: it
- * calls the triggers, if there are any, none of which looks at a record, and says whether there is
- * to be a record at all.
+ * calls the triggers, if any, none of which reads a record, and decides whether a record is needed
+ * at all.
  */
 static bool calls_triggers_first(unsigned long flags)
 {
@@ -123,7 +123,7 @@ static void to_ftrace(struct rhist_user_event *event, struct payload *payload, v
 
 	/*
 	 * Triggers are called for a payload that is known to be valid. One that is not copied yet
-	 * may turn out not to be.
+	 * may turn out to be invalid.
 	 */
 	if (payload->bytes ? trace_trigger_soft_disabled(file) :
 			     calls_triggers_first(READ_ONCE(file->flags)))
@@ -142,7 +142,10 @@ static void to_ftrace(struct rhist_user_event *event, struct payload *payload, v
 #ifdef CONFIG_PERF_EVENTS
 static void to_perf(struct rhist_user_event *unused, struct payload *payload, void *data)
 {
-	/* From where the probe itself was found: perf's lists of hits were set before that, and are read after it. */
+	/*
+	 * The data with which the probe itself was found: perf's lists of hits were set before
+	 * that, and are read after it.
+	 */
 	struct rhist_user_event *event = data;
 	/* An empty list: submitting to it drops the record and puts the recursion context. */
 	static struct hlist_head nobody;
@@ -286,7 +289,10 @@ static void print_field(struct trace_iterator *iter, struct ftrace_event_field *
 	}
 	switch (field->filter_type) {
 	case FILTER_STATIC_STRING:
-		/* The kernel prints it as it is: a newline in it would begin a line of the program's own. */
+		/*
+		 * The kernel prints strings unchecked: a newline in one would begin a line of the
+		 * program's own.
+		 */
 		print_string(s, at, strnlen(at, field->size));
 		break;
 	case FILTER_DYN_STRING:
@@ -333,12 +339,11 @@ static struct trace_event_functions user_event_funcs = { .trace = print_record }
 static struct trace_event_fields no_more_fields[] = { {} };
 
 /*
- * class->get_fields(): the list of fields. They are allocated with the event, so
- * that they are charged to the program. When an event is unregistered, the
- * kernel frees all that is in the list, as if it had allocated the fields itself,
- * so the list is an empty one then. Called with event_mutex or trace_event_sem
- * held; unregistering takes both, so nobody uses the fields any more when they
- * are freed.
+ * class->get_fields(): return the list of fields. They are allocated with the event, so that they
+ * are charged to the program. When an event is unregistered, the kernel frees all fields in the
+ * list, as if it had allocated them itself, so the list is an empty one then. Called with
+ * event_mutex or trace_event_sem held; unregistering takes both, so the fields are not used any
+ * more when they are freed.
  */
 static struct list_head *get_fields(struct trace_event_call *call)
 {
@@ -347,7 +352,7 @@ static struct list_head *get_fields(struct trace_event_call *call)
 	return READ_ONCE(event->removing) ? &event->class.fields : &event->fields;
 }
 
-/* The same for what records are printed by, which the kernel does not unregister. */
+/* The same for the event that records are printed by, which the kernel does not unregister. */
 static struct list_head *get_printed_fields(struct trace_event_call *call)
 {
 	struct rhist_user_event *event = call->data;
@@ -429,8 +434,8 @@ static int filter_type(const char *type)
 }
 
 /*
- * Define the next field of an event that is not registered yet, in the order of the record; no more
- * than it was allocated for. The strings must be valid as long as the event.
+ * Define the next field of an event that is not registered yet, in the order of the record; at most
+ * as many as it was allocated for. The strings must be valid as long as the event.
  */
 void rhist_user_event_field(struct rhist_user_event *event, const char *type, const char *name,
 			    unsigned int offset, unsigned int size, bool is_signed)
@@ -456,7 +461,7 @@ static void unregister_type(struct rhist_user_event *event)
 	event->printed.event.type = 0;
 }
 
-/* An instance that may have records of events that were removed. */
+/* An instance that may have records of removed events. */
 struct history {
 	struct list_head list;
 	struct trace_array *tr;
@@ -465,8 +470,8 @@ struct history {
 };
 
 /*
- * Why a removed event is kept: records of it in an instance, made at this time of its clock or
- * before.
+ * The reason for which a removed event is kept: records of it in an instance, made at this time of
+ * its clock or before.
  */
 struct holder {
 	struct list_head of_event, of_history;
@@ -477,7 +482,7 @@ struct holder {
 static DEFINE_MUTEX(histories_lock);
 static LIST_HEAD(histories);
 
-/* Called with histories_lock held, and put_histories() afterwards. */
+/* Free a holder. Called with histories_lock held, and put_histories() afterwards. */
 static void drop_holder(struct holder *holder)
 {
 	list_del(&holder->of_event);
@@ -535,7 +540,10 @@ int rhist_user_event_add(struct rhist_user_event *event, const void *owner)
 	if (!register_trace_event(&event->printed.event))
 		return -ENODEV;
 	event->call.event.type = event->printed.event.type;
-	/* Not registered with these. They are for tp_printk, which prints what is recorded. */
+	/*
+	 * Not registered with these functions. They are for tp_printk, which prints records while
+	 * they are made.
+	 */
 	event->call.event.funcs = &user_event_funcs;
 	err = trace_add_event_call(&event->call);
 	if (err) {
@@ -580,7 +588,8 @@ void rhist_user_event_put(struct trace_event_call *call)
 }
 
 /*
- * The buffer of an instance, or the one that snapshots swap with it; NULL if the kernel has none.
+ * Return the buffer of an instance, or the one that snapshots swap with it; NULL if the kernel has
+ * none.
  */
 static struct trace_buffer *buffer_of(struct trace_array *tr, bool of_snapshot)
 {
@@ -620,7 +629,9 @@ static struct list_head *next_instance(const struct trace_array *tr)
 	     (void *)tr + TRACE_ARRAY__LIST != next_instance(top);				\
 	     tr = (void *)next_instance(tr) - TRACE_ARRAY__LIST)
 
-/* The file of an event in an instance, if it was enabled there; or NULL. event_mutex held. */
+/*
+ * Return the file of an event in an instance, if it was enabled there; or NULL. event_mutex held.
+ */
 static struct trace_event_file *file_that_was_enabled(struct rhist_user_event *event,
 						      struct trace_array *tr)
 {
@@ -633,12 +644,14 @@ static struct trace_event_file *file_that_was_enabled(struct rhist_user_event *e
 	return NULL;
 }
 
-/* The history of an instance; NULL without memory. Called with histories_lock held. */
+/*
+ * Return the history of an instance; NULL if its allocation fails. Called with histories_lock held.
+ */
 static struct history *history_of(struct trace_array *tr)
 {
 	struct history *history;
 
-	/* If an instance was removed and another one has its address, both share one. */
+	/* If an instance was removed and another one has its address, both share one history. */
 	list_for_each_entry(history, &histories, list) {
 		if (history->tr == tr)
 			return history;
@@ -684,9 +697,9 @@ static int find_holders(struct rhist_user_event *event)
 }
 
 /*
- * Keep the kernel from emptying the buffers in which an event may have been recorded: by the flag
- * that is cleared here it would when the next dynamic event is deleted, whichever that is. As the
- * type number of the event is kept, that is not necessary. event_mutex held.
+ * Keep the kernel from emptying the buffers in which an event may have been recorded. Because of
+ * the flag that is cleared here, it would do so when any dynamic event is deleted next. As the type
+ * number of the event is kept, that is not necessary. event_mutex held.
  */
 static void keep_buffers(struct rhist_user_event *event)
 {
@@ -701,18 +714,18 @@ static void keep_buffers(struct rhist_user_event *event)
 }
 
 /*
- * The clocks of processors may differ: by less than this, a second if the clock of the buffer
- * counts nanoseconds.
+ * Maximum difference between the clocks of processors: a second if the clock of the buffer counts
+ * nanoseconds.
  */
 #define SKEW NSEC_PER_SEC
 
-/* Of the length of a page's data, which has two flags beside it. */
+/* The bits of the length of a page's data, beside which it has two flags. */
 #define RB_LEN_MASK (BIT(30) - 1)
 
 /*
- * The time of the oldest record in a processor's part of a buffer, or an earlier time; U64_MAX if
- * there is none. An iterator would tell the time, but while there is one, the buffer cannot be
- * resized.
+ * Return the time of the oldest record in a processor's part of a buffer, or an earlier time;
+ * U64_MAX if it is empty. An iterator would give the time, but while it exists, the buffer cannot
+ * be resized.
  */
 static u64 oldest_of_cpu(struct trace_buffer *buffer, int cpu)
 {
@@ -751,7 +764,7 @@ static u64 oldest_of(struct trace_array *tr)
 	u64 oldest = U64_MAX;
 	int cpu;
 
-	/* They are being swapped. */
+	/* The buffers are being swapped. */
 	if (buffer == of_snapshot)
 		return 0;
 	for_each_possible_cpu(cpu) {
@@ -775,14 +788,13 @@ static bool exists(const struct trace_array *tr)
 }
 
 /**
- * rhist_user_events_look - find out which events that were removed have no records any more
+ * rhist_user_events_look - find out which removed events still have records
  *
- * The kernel finds the event of a record by its type number. If a number were used
- * again while a buffer has records with it, these would be printed as records of
- * another event: by its name, and with the offsets of its fields, which may lead
- * behind the end of the record. So the number stays registered, with what a record
- * is printed by, until each buffer that the event was recorded in has been reset, or
- * overwritten, or its instance removed: while rhist_user_event_held().
+ * The kernel finds the event of a record by its type number. If a number were used again while a
+ * buffer has records with it, these would be printed as records of another event: by its name, and
+ * with the offsets of its fields, which may lead behind the end of the record. So the number stays
+ * registered, with the event that prints its records, until each buffer that the event was recorded
+ * in has been reset, or overwritten, or its instance removed: while rhist_user_event_held().
  *
  * Each buffer is looked at once, however many events there are.
  *
@@ -799,8 +811,8 @@ void rhist_user_events_look(void)
 		oldest = exists(history->tr) ? oldest_of(history->tr) : U64_MAX;
 		list_for_each_entry_safe(holder, next, &history->holders, of_history) {
 			/*
-			 * In order of time; and if the clock was changed since, it only takes
-			 * longer.
+			 * Holders are in order of time. If the clock was changed since, events are
+			 * only kept longer.
 			 */
 			if (holder->last + SKEW >= oldest)
 				break;
@@ -811,7 +823,7 @@ void rhist_user_events_look(void)
 	put_histories();
 }
 
-/* Tells whether a removed event has to be kept: a buffer may have records of it. */
+/* Whether a removed event has to be kept: a buffer may have records of it. */
 bool rhist_user_event_held(struct rhist_user_event *event)
 {
 	return !list_empty(&event->holders);
@@ -825,7 +837,7 @@ void rhist_user_events_empty(void)
 {
 	struct history *history;
 
-	/* Others stay as they are. */
+	/* So that buffers without such records stay as they are. */
 	rhist_user_events_look();
 	guard(mutex)(&histories_lock);
 	list_for_each_entry(history, &histories, list) {
@@ -852,11 +864,17 @@ static int remove_event(struct rhist_user_event *event, bool by_command)
 		forget_holders(event);
 		return err;
 	}
-	/* When the kernel has been told to delete this event, it empties them at once, and may. */
+	/*
+	 * If the kernel was told to delete this event, it empties the buffers at once, which is
+	 * intended.
+	 */
 	if (!by_command)
 		keep_buffers(event);
 	WRITE_ONCE(event->removing, true);
-	/* With these the kernel would unregister it. Nobody writes the event any more. */
+	/*
+	 * With these functions the kernel would unregister the type. The event is not written any
+	 * more.
+	 */
 	event->call.event.funcs = NULL;
 	/* Fails only for an enabled event, which this is not. */
 	err = trace_remove_event_call(&event->call);
@@ -885,9 +903,9 @@ int rhist_user_event_remove(struct rhist_user_event *event)
 }
 
 /*
- * The size in bytes of the largest payload that fits all buffers for which the
- * event is enabled. Any larger payload is dropped by the buffers that are too
- * small, as it is by a smaller buffer for which the event is enabled later.
+ * Return the size in bytes of the largest payload that fits all buffers for which the event is
+ * enabled. Buffers that are too small drop a larger payload; so does a smaller buffer for which the
+ * event is enabled later.
  */
 size_t rhist_user_event_limit(struct rhist_user_event *event)
 {
@@ -938,7 +956,7 @@ void rhist_user_event_write(struct rhist_user_event *event, const void *bytes, s
  * Context: task; does not sleep.
  *
  * Return: true if the payload was written. If not, no trigger was called and @source is unchanged:
- * the event is not enabled exactly once, has a trigger that looks at no record, or the payload does
+ * the event is not enabled exactly once, has a trigger that reads no record, or the payload does
  * not fit, is not all in memory, or is not valid.
  */
 bool rhist_user_event_write_direct(struct rhist_user_event *event, struct iov_iter *source,
@@ -963,18 +981,17 @@ bool rhist_user_event_write_direct(struct rhist_user_event *event, struct iov_it
  * Commands of dynamic_events.
  *
  * The kernel has a list of the types of dynamic events (dyn_event_ops_list, under
- * dyn_event_ops_mutex) and a list of the events (dyn_event_list, under
- * event_mutex). Neither these nor that mutex is exported. But a kprobe event is
- * linked into both lists, by itself and by its type, and creating one is
- * exported. So one is created and deleted again, and two entries are inserted
- * after it: dynamic_ops after its type, and after the event an anchor, which
- * stands for no event and stays linked, as the position of user events.
+ * dyn_event_ops_mutex) and a list of the events (dyn_event_list, under event_mutex). Neither these
+ * nor dyn_event_ops_mutex is exported. But a kprobe event is linked into both lists, by itself and
+ * by its type, and creating one is exported. So one is created and deleted again, and two entries
+ * are inserted after it: dynamic_ops after its type, and after the event an anchor, which is not an
+ * event and stays linked, as the position of user events.
  *
- * dynamic_ops is inserted and removed without dyn_event_ops_mutex. That is safe,
- * because the readers of the list follow only the next pointers. After removal
- * dyn_event_ops_mutex is taken once, so that no reader is left.
+ * dynamic_ops is inserted and removed without dyn_event_ops_mutex. That is safe, because the
+ * readers of the list follow only the next pointers. After removal dyn_event_ops_mutex is taken
+ * once, to wait for readers.
  *
- * Locks: dyn_event_ops_mutex -> those of ops->create().
+ * Locks: dyn_event_ops_mutex -> locks of ops->create().
  */
 static const struct rhist_user_event_ops *commands;
 static const void *commands_owner;
@@ -1040,10 +1057,16 @@ static struct dyn_event_operations dynamic_ops = {
 
 #ifdef CONFIG_KPROBE_EVENTS
 
-/* The kprobe event that shows where the lists are; and what it is a probe of, which any kernel can have one of. */
+/*
+ * The kprobe event by which the lists are found; and the function that it probes, which any kernel
+ * has.
+ */
 static const char kprobe_name[] = "rhist_anchor", kprobe_place[] = "filp_open";
 
-/* The dynamic event of a kprobe event: that of its first probe. Others can be removed without the event, under event_mutex. */
+/*
+ * Return the dynamic event of a kprobe event: the one of its first probe. Others can be removed
+ * without the event, under event_mutex.
+ */
 static struct dyn_event *dynamic_of(struct trace_event_call *call)
 {
 	struct list_head *probes = (void *)call - TRACE_PROBE_EVENT__CALL + TRACE_PROBE_EVENT__PROBES;
@@ -1100,7 +1123,9 @@ static void delete_kprobe(void)
 static int link_dynamic(struct trace_array *tr)
 {
 	struct trace_event_file *file = trace_get_event_file(NULL, "kprobes", kprobe_name);
-	/* If there is an event of that name already, it serves as well. Another probe would be added to it. */
+	/*
+	 * An existing event of that name serves as well. Creating it would add another probe to it.
+	 */
 	bool ours = IS_ERR(file);
 	int err;
 
@@ -1113,7 +1138,7 @@ static int link_dynamic(struct trace_array *tr)
 	err = PTR_ERR_OR_ZERO(file);
 	if (err)
 		goto out;
-	/* Another probe may have this name, too. */
+	/* A probe of another kind may have this name, too. */
 	err = file->event_call->flags & TRACE_EVENT_FL_KPROBE ? rhist_with_event_mutex(tr, insert, file->event_call) : -EEXIST;
 	trace_put_event_file(file);
 out:
@@ -1140,7 +1165,7 @@ static void unlink_dynamic(struct trace_array *tr)
 
 #else
 
-/* Without kprobe events there is nothing to find the lists by. */
+/* Without kprobe events, the lists cannot be found. */
 static int link_dynamic(struct trace_array *tr)
 {
 	return 0;
@@ -1163,8 +1188,7 @@ static void unlink_dynamic(struct trace_array *tr)
  * Context: task, may sleep; takes event_mutex.
  *
  * Return: 0, also if nothing was registered because the kernel has user events
- * itself or no kprobe events; -EBUSY if there is a registration; or another
- * negative error.
+ * itself or lacks kprobe events; -EBUSY if another registration exists; or another negative errno.
  */
 int rhist_dynamic_events_enter(struct trace_array *tr, const struct rhist_user_event_ops *ops,
 			       const void *owner)

@@ -11,7 +11,7 @@ struct trace_event_call;
 
 struct rhist_user_event;
 /*
- * Callbacks of the owner of an event, in task context; all but create() with event_mutex held.
+ * Callbacks of the owner of an event, in task context; all except create() with event_mutex held.
  * @owner was passed to rhist_user_event_add(); for create(), to rhist_dynamic_events_enter().
  */
 struct rhist_user_event_ops {
@@ -20,20 +20,25 @@ struct rhist_user_event_ops {
 	 * dyn_event_ops_mutex held; may sleep. 0 or a negative errno.
 	 */
 	int (*create)(const void *owner, const char *description);
-	/* The event was enabled or disabled: now in @files instances, by perf if @perf is not 0. */
+	/*
+	 * Notify that the event was enabled or disabled: it is now enabled in @files instances, and
+	 * by perf if @perf is not 0.
+	 */
 	void (*changed)(const void *owner, unsigned int files, unsigned int perf);
 	/* Allow the removal of the event, and refuse new users then; or return a negative errno. */
 	int (*retire)(const void *owner, bool by_command);
-	/* Whether the event has users other than those that have it enabled. */
+	/* Whether the event has users other than the listeners that have enabled it. */
 	bool (*busy)(const void *owner);
-	/* The event was removed by a command of dynamic_events; the last call for @owner. */
+	/*
+	 * Notify that a command of dynamic_events has removed the event; the last call for @owner.
+	 */
 	void (*removed)(const void *owner);
 	/* Whether a delete command is for this event. @system may be NULL; @argv: declaration. */
 	bool (*matches)(const void *owner, const char *system, const char *event, int argc,
 			const char **argv);
 };
 
-/* Whether a payload is valid for the @fields of an event. Called with preemption disabled. */
+/* Check whether a payload is valid for the @fields of an event. Called with preemption disabled. */
 typedef bool (*rhist_accept_t)(const void *fields, const void *payload, size_t size);
 
 void rhist_user_events_init(struct trace_array *top_array);

@@ -41,9 +41,9 @@ struct rhist_mm {
 	struct mmu_notifier notifier;
 };
 
-/* Written only while no notifier and no probe is registered, so read without a lock. */
+/* Written only while neither notifier nor probe is registered, so read without a lock. */
 static struct rhist_mm_watcher watcher;
-/* Bit 0: there is one. */
+/* Bit 0: a watcher is registered. */
 static unsigned long watched;
 static struct tracepoint *newtask;
 
@@ -59,7 +59,7 @@ static void free_notifier(struct mmu_notifier *notifier)
 	kfree(container_of(notifier, struct rhist_mm, notifier));
 }
 
-/* The last process has left the mm, whose pages are about to be freed. May sleep. */
+/* Called when the last process has left the mm, whose pages are about to be freed. May sleep. */
 static void release(struct mmu_notifier *notifier, struct mm_struct *mm)
 {
 	watcher.exited(watcher.owner, mm);
@@ -72,10 +72,10 @@ static const struct mmu_notifier_ops notifier_ops = {
 };
 
 /*
- * Lock all VMAs of an mm until its mmap_lock is unlocked, or -EINTR if the task is being
- * killed. mm_take_all_locks() locks them, too, but with a mutex held that all processes
- * share, while a page fault in another thread of the process may keep a VMA locked as long
- * as the process likes. So wait for the VMAs before calling it.
+ * Lock all VMAs of an mm until its mmap_lock is unlocked; -EINTR if the task is being killed.
+ * mm_take_all_locks() locks them, too, but with a mutex held that all processes share, while a
+ * process can make a page fault in another thread keep a VMA locked for any time. So wait for the
+ * VMAs before calling it.
  */
 static int lock_vmas(struct mm_struct *mm)
 {
@@ -92,11 +92,11 @@ static int lock_vmas(struct mm_struct *mm)
 }
 
 /*
- * mmu_notifier_get_locked(), which fails with -EINTR if a signal is pending. That is of no
- * use here: a program cannot do anything about it, and a child that is traced, or that a
- * signal reaches before it first returns to user space, would lose its bits. So look away
- * from signals meanwhile. Blocking them would not do, because stops by a tracer, the
- * freezer and work of io_uring count as signals too.
+ * mmu_notifier_get_locked(), which fails with -EINTR if a signal is pending. That error is useless
+ * here: a program cannot do anything about it, and a child that is traced, or that a signal reaches
+ * before it first returns to user space, would lose its bits. So ignore signals meanwhile. Blocking
+ * them does not suffice, because stops by a tracer, the freezer and work of io_uring count as
+ * signals, too.
  */
 static struct mmu_notifier *get_notifier(struct mm_struct *mm)
 {
@@ -118,11 +118,11 @@ static struct mmu_notifier *get_notifier(struct mm_struct *mm)
 /**
  * rhist_mm_get - take a reference on the mm of the running task
  *
- * Context: task, may sleep, mmap_lock not held. Waits for mmap_lock and page faults of
- * the process until the task is killed.
+ * Context: task, may sleep, mmap_lock not held. Waits for mmap_lock and page faults of the process
+ * until the task is killed.
  *
- * Return: the reference, to be put by rhist_mm_put(), or an ERR_PTR: -ENOMEM, -ESRCH
- * if the task has no mm, or -EINTR if it is being killed.
+ * Return: the reference, to be put by rhist_mm_put(), or an ERR_PTR: -ENOMEM, -ESRCH if the task
+ * lacks an mm, or -EINTR if it is being killed.
  */
 struct rhist_mm *rhist_mm_get(void)
 {
@@ -147,13 +147,13 @@ void rhist_mm_put(struct rhist_mm *memory)
 	mmu_notifier_put(&memory->notifier);
 }
 
-/* The mm of the running task, to be compared only; NULL if it has none. */
+/* Return the mm of the running task, for comparisons only; NULL if it has none. */
 struct mm_struct *rhist_current_mm(void)
 {
 	return current->mm;
 }
 
-/* The mm of a reference. */
+/* Return the mm of a reference. */
 struct mm_struct *rhist_mm_of(const struct rhist_mm *memory)
 {
 	return memory->notifier.mm;
@@ -182,8 +182,8 @@ static void write_bit(struct page *page, unsigned long addr, unsigned int bit,
 }
 
 /*
- * Lock mmap_lock for reading, if it is not taken. Returns 0, to be followed by unlock_mm();
- * -EAGAIN if it is taken; or -ENOENT if no process uses the mm any more.
+ * Lock mmap_lock for reading, unless it is taken. Returns 0, to be followed by unlock_mm(); -EAGAIN
+ * if it is taken; or -ENOENT if the last process has left the mm.
  */
 static int try_lock_mm(struct mm_struct *mm)
 {
@@ -211,12 +211,11 @@ static void unlock_mm(struct mm_struct *mm)
  * @size: size of the value: 4 or 8 bytes
  * @on: whether to set the bit
  *
- * Context: task; locks may be held. Waits neither for mmap_lock nor for the lock of the
- * page, as a process can hold both as long as it likes if it maps a file of its own
- * FUSE server. Faults no page in.
+ * Context: task; locks may be held. Waits neither for mmap_lock nor for the lock of the page, as a
+ * process can hold both for any time if it maps a file of its own FUSE server. Faults no page in.
  *
- * Return: 0; -EAGAIN if one of these locks is taken; -EFAULT if the page is not present
- * or not writable; or -ENOENT if no process uses the mm any more.
+ * Return: 0; -EAGAIN if one of these locks is taken; -EFAULT if the page is not present or not
+ * writable; or -ENOENT if no process uses the mm any more.
  */
 int rhist_mm_try_write_bit(struct rhist_mm *memory, unsigned long addr, unsigned int bit,
 			   unsigned int size, bool on)
@@ -246,9 +245,8 @@ int rhist_mm_try_write_bit(struct rhist_mm *memory, unsigned long addr, unsigned
 }
 
 /*
- * Whether a page fault in a VMA is handled by the kernel alone, or by a file system on a
- * block device: not one that a process serves (FUSE) or another machine, which may be as
- * slow as it likes.
+ * Whether a page fault in a VMA is handled by the kernel alone, or by a file system on a block
+ * device: as opposed to one served by a process (FUSE) or another machine, which may take any time.
  */
 static bool faults_are_local(struct vm_area_struct *vma)
 {
@@ -263,7 +261,7 @@ static bool faults_are_local(struct vm_area_struct *vma)
 
 /*
  * Whether a page can be charged to the control groups of a process. At a limit, a fault returns
- * only when memory was reclaimed or the OOM killer has freed some, which may take as long as the
+ * only after memory was reclaimed or the OOM killer has freed some, which may take as long as the
  * group has processes to kill.
  */
 static bool can_be_charged(struct mm_struct *mm)
@@ -284,8 +282,8 @@ static unsigned long at_limit;
 
 /*
  * Fault in a page for writing, without waiting for the page. Processes at a limit of their memory
- * take turns, so that all of them together keep one worker only. Called with mmap_lock held.
- * Returns 0, -EAGAIN if it would take waiting or is another one's turn, or another error.
+ * take turns, so that all of them together occupy a single worker. Called with mmap_lock held.
+ * Returns 0; -EAGAIN if it would have to wait, or it is another process' turn; or another error.
  */
 static int fault_in_now(struct mm_struct *mm, unsigned long addr)
 {
@@ -297,7 +295,7 @@ static int fault_in_now(struct mm_struct *mm, unsigned long addr)
 	done = get_user_pages_remote(mm, addr, 1, FOLL_WRITE | FOLL_NOWAIT, NULL, NULL);
 	if (limited)
 		clear_bit_unlock(0, &at_limit);
-	/* With FOLL_NOWAIT, no page is no error: it would take waiting. */
+	/* With FOLL_NOWAIT, 0 pages means that the fault would have to wait. */
 	return done == 1 ? 0 : done ?: -EAGAIN;
 }
 
@@ -308,11 +306,10 @@ static int fault_in_now(struct mm_struct *mm, unsigned long addr)
  *
  * Context: task without locks; sleeps.
  *
- * Return: 0; -EAGAIN if mmap_lock is taken, or the page does not come at once, be it that
- * it is being read from a disk, be it that the process has to provide it (userfaultfd), be
- * it that the process is at its limit of memory, and not the only one;
- * -EXDEV if it needs rhist_mm_fault_in(); -ENOENT if no process uses the mm any more;
- * or -EFAULT or another error if the page cannot be made writable.
+ * Return: 0; -EAGAIN if mmap_lock is taken, or the page is not available at once, because it is
+ * being read from a disk, the process has to provide it (userfaultfd), or the process is one of
+ * several at their limits of memory; -EXDEV if it needs rhist_mm_fault_in(); -ENOENT if no process
+ * uses the mm any more; or -EFAULT or another error if the page cannot be made writable.
  */
 int rhist_mm_try_fault_in(struct rhist_mm *memory, unsigned long addr)
 {
@@ -322,7 +319,7 @@ int rhist_mm_try_fault_in(struct rhist_mm *memory, unsigned long addr)
 
 	if (err)
 		return err;
-	/* The others that look an address up take away its tag by themselves. */
+	/* The other functions that look an address up remove its tag themselves. */
 	vma = vma_lookup(mm, untagged_addr_remote(mm, addr));
 	if (!vma)
 		err = -EFAULT;
@@ -344,20 +341,20 @@ static bool faults_are_read(struct vm_area_struct *vma, pgoff_t index)
 }
 
 /**
- * rhist_mm_fault_in - fault in a page for writing, and wait for what its file system needs
+ * rhist_mm_fault_in - fault in a page for writing, and wait for its file system
  * @memory: the mm
  * @addr: an address in the page
  *
  * With FOLL_NOWAIT, such a fault may wait nevertheless: a file system that a process serves can
  * have readahead wait for its answer. So the page is first read into the page cache, by its file.
- * That waits as long as the server of the file likes, but without pinning the address space: if
- * the process ended meanwhile, its memory could not be freed, not even by the OOM killer.
+ * The server of the file can delay that for any time, but the address space is not pinned
+ * meanwhile: otherwise, if the process ended, its memory could not be freed, not even by the OOM
+ * killer.
  *
  * Context: task without locks, sleeps.
  *
- * Return: 0; -EAGAIN if mmap_lock is taken, or the fault would have to wait; -ENOENT if no
- * process uses the mm any more; or -EFAULT or another error if the page cannot be read or made
- * writable.
+ * Return: 0; -EAGAIN if mmap_lock is taken, or the fault would have to wait; -ENOENT if no process
+ * uses the mm any more; or -EFAULT or another error if the page cannot be read or made writable.
  */
 int rhist_mm_fault_in(struct rhist_mm *memory, unsigned long addr)
 {
@@ -375,7 +372,9 @@ int rhist_mm_fault_in(struct rhist_mm *memory, unsigned long addr)
 	if (!vma) {
 		err = -EFAULT;
 	} else if (get_user_pages_remote(mm, addr, 1, FOLL_NOFAULT, &page, NULL) == 1) {
-		/* It is there, and only has to be made writable: most often a copy is made of it. */
+		/*
+		 * The page is present, and only has to be made writable: most often by copying it.
+		 */
 		folio = page_folio(page);
 	} else {
 		index = linear_page_index(vma, untagged_addr_remote(mm, addr));
@@ -391,7 +390,7 @@ int rhist_mm_fault_in(struct rhist_mm *memory, unsigned long addr)
 	if (err)
 		return err;
 	if (folio)
-		/* Before a page of a file is made writable. */
+		/* Required before a page of a file is made writable. */
 		folio_wait_writeback(folio);
 	err = try_lock_mm(mm);
 	if (!err) {
@@ -429,8 +428,8 @@ void rhist_user_write_bit(struct page *page, unsigned long addr, unsigned int bi
 }
 
 /*
- * Undo rhist_user_pin(). Context: task without locks. Sleeps for the lock of the page until
- * the task is killed, after which nobody needs the page.
+ * Undo rhist_user_pin(). Context: task without locks. Sleeps for the lock of the page until the
+ * task is killed, after which the page is not needed.
  */
 void rhist_user_unpin(struct page *page)
 {
@@ -453,10 +452,10 @@ struct fork {
 	u64 number;
 };
 
-/* All of them, by parent. */
+/* All forks, by parent. */
 static DEFINE_HASHTABLE(forks, 8);
 static u64 last_fork;
-/* Protects these two; innermost. */
+/* Protects forks and last_fork; innermost lock. */
 static DEFINE_SPINLOCK(forks_lock);
 
 static void end_fork(struct fork *fork)
@@ -464,7 +463,7 @@ static void end_fork(struct fork *fork)
 	spin_lock(&forks_lock);
 	hash_del(&fork->node);
 	spin_unlock(&forks_lock);
-	/* Orders the removal before the look for waiters. */
+	/* Orders the removal before the check for waiters. */
 	smp_mb();
 	wake_up_var(fork->parent);
 	mmput_async(fork->parent);
@@ -491,7 +490,9 @@ static void add_fork(struct mm_struct *parent, struct task_struct *child)
 {
 	struct fork *fork;
 
-	/* Without memory the child has no enable bits, as with the kernel's user events. */
+	/*
+	 * If the allocation fails, the child gets no enable bits, as with the kernel's user events.
+	 */
 	fork = kmalloc(sizeof(*fork), GFP_NOWAIT | __GFP_ACCOUNT);
 	if (!fork)
 		return;
@@ -522,7 +523,7 @@ static void probe_newtask(void *data, struct task_struct *child, rhist_clone_fla
 	rhist_probe_locks_no_more();
 }
 
-/* Whether a fork of an mm is under way, of those up to a number. */
+/* Whether a fork of an mm, with a number up to @number, is under way. */
 static bool fork_under_way(struct mm_struct *parent, u64 number)
 {
 	bool found = false;
@@ -565,12 +566,12 @@ static void find_newtask(struct tracepoint *tracepoint, void *data)
 /**
  * rhist_mm_watch - register callbacks for exit and fork of processes
  * @with: the callbacks and their owner, copied. They are called in task context
- *	without locks and may sleep: @exited in the last task of an mm or of those
- *	that look at it, @forked in the child
+ *	without locks and may sleep: @exited in the last task that uses or inspects an mm, @forked
+ *	in the child
  *
  * Context: task, may sleep. No reference of rhist_mm_get() exists.
  *
- * Return: 0, -EBUSY if a watcher is registered, -ENOENT if there is no tracepoint
+ * Return: 0, -EBUSY if a watcher is registered, -ENOENT if the kernel lacks the tracepoint
  * task_newtask, or the error of tracepoint_probe_register().
  */
 int rhist_mm_watch(const struct rhist_mm_watcher *with)
@@ -592,7 +593,7 @@ int rhist_mm_watch(const struct rhist_mm_watcher *with)
 /**
  * rhist_mm_unwatch - undo rhist_mm_watch()
  *
- * Called when each reference of rhist_mm_get() was put. When it returns, no
+ * Called after all references of rhist_mm_get() were put. When it returns, no
  * callback or other code of this file runs.
  *
  * Context: module exit; sleeps. No task work is pending, as it pins the module.

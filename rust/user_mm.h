@@ -12,9 +12,12 @@ struct rhist_mm;
 /* Callbacks for exit and fork of processes, in task context. */
 struct rhist_mm_watcher {
 	const void *owner;
-	/* The last process has left @mm, which has a struct rhist_mm. May sleep. */
+	/* Notifies that the last process has left @mm, which has a struct rhist_mm. May sleep. */
 	void (*exited)(const void *owner, struct mm_struct *mm);
-	/* current->mm is a copy of @parent, whose mm_users is held during the call. May sleep. */
+	/*
+	 * Notifies of a fork: current->mm is a copy of @parent, whose mm_users is held during the
+	 * call. May sleep.
+	 */
 	void (*forked)(const void *owner, struct mm_struct *parent);
 };
 struct rhist_mm *rhist_mm_get(void);

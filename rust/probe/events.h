@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The probes for the events of one header of the kernel, RHIST_EVENTS, but for the classes NAME with
- * RHIST_WITHOUT_NAME. Compiled for each header by itself, since few of them expect any other beside
+ * The probes for the events of one header of the kernel, RHIST_EVENTS, except the classes NAME with
+ * RHIST_WITHOUT_NAME. Each header is compiled by itself, since few of them tolerate others beside
  * them: see scripts/probe-cc.
  */
 #ifndef RHIST_WITHOUT_KERNEL
 #include "kernel.h"
 #endif
 
-/* Calls @visit for each event. Task context. */
+/* Call @visit for each event. Task context. */
 void RHIST_VISIT(void (*visit)(const struct rhist_probe *probe, void *arg), void *arg);
 
-/* Read to its end, a header with events includes trace/define_trace.h: ours, beside this file. */
+/* At its end, a header with events includes trace/define_trace.h: ours, beside this file. */
 #define CREATE_TRACE_POINTS
 #ifndef RHIST_WITHOUT_ALL
 #include RHIST_EVENTS

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rhist's handlers for kprobe events and fprobe events. While rhist's own file is the only one that such an event is
- * enabled for, they take the place of the kernel's: they make the record on the stack, as long as its arguments are
- * numbers, and pass it on, which is a fifth of what the way through the ring buffer takes.
+ * rhist's handlers for kprobe events and fprobe events. While rhist's own file is the only one that
+ * enables such an event, they replace the kernel's: they make the record on the stack, if its
+ * arguments are numbers, and pass it on, at a fifth of the cost of the ring buffer.
  *
- * Whatever else is to be done with a hit is done by the kernel's handler, which then calls the trigger of the file, too
- * (rust/event_file.c): other files are enabled, or perf; event probes are on ours; or rhist would do more with the hit than
- * count it. So it is for a probe that is added to the event later.
+ * In all other cases the kernel's handler gets the hit, and calls the trigger of the file, too
+ * (rust/event_file.c): if other files are enabled, or perf; if event probes are on ours; or if
+ * rhist does more with the hit than count it. The same holds for probes that are added to the event
+ * later.
  */
 #include <linux/fprobe.h>
 #include <linux/kprobes.h>
@@ -30,8 +31,9 @@
 #define TP_FLAG_TRACE	1
 
 /*
- * A record: its head, of one word for a probe at the beginning of a function or in it (struct kprobe_trace_entry_head), and
- * two for one at the end (kretprobe_trace_entry_head); and the arguments. Those of fprobe events are the same.
+ * A record: its head, of one word for a probe at the beginning of a function or in it (struct
+ * kprobe_trace_entry_head), and two for one at the end (kretprobe_trace_entry_head); and the
+ * arguments. Records of fprobe events are the same.
  */
 struct record {
 	struct trace_entry ent;
@@ -42,43 +44,50 @@ struct record {
 
 /* A kind of probes. All probes of an event are of one kind. */
 struct kind {
-	/* Replaces the handler of a probe by ours, or puts the kernel's back. It may be called meanwhile. */
+	/*
+	 * Replace the handler of a probe by ours, or put the kernel's back. The handler may be
+	 * called meanwhile.
+	 */
 	void (*set)(struct trace_probe *tp, bool ours);
-	/* Words of the head of a record. */
+	/* Number of words of a record's head. */
 	unsigned int head;
-	/* Whether @fetch knows this as the first step of an argument. */
+	/* Whether @fetch supports this as the first step of an argument. */
 	bool (*fetches)(enum fetch_op op);
-	/* Executes that step. */
+	/* Execute that step. */
 	unsigned long (*fetch)(void *regs, const struct fetch_insn *code);
 };
 
 /*
- * An argument that is a register, or its lower bytes, as most are. Which register is found out when the handler is set: to
- * execute the kernel's instructions takes three times as long as to copy it.
+ * The copy of an argument that is a register, or its lower bytes, as most are. Which register is
+ * found out when the handler is set: executing the kernel's instructions takes three times as long
+ * as copying it.
  */
 struct copy {
 	/* Offsets in the registers and in the record. */
 	unsigned short from, to;
-	/* In bytes; or OTHER, if the instructions have to be executed; or 0 behind the last argument. */
+	/*
+	 * Size in bytes; or OTHER, if the instructions have to be executed; or 0 behind the last
+	 * argument.
+	 */
 	unsigned short size;
 };
 
 #define OTHER	0xffff
 
-/* How the hits of an event are counted. */
+/* The way in which the hits of an event are counted. */
 struct rhist_handled {
 	struct rcu_head rcu;
 	const struct rhist_probed *probed;
 	const struct kind *kind;
-	/* Bytes of a record. */
+	/* Size of a record in bytes. */
 	unsigned int size;
-	/* One behind the record, if there are no arguments: so hits do not test for that. */
+	/* Without arguments, one copy to behind the record, so that hits need not test for that. */
 	struct copy copies[];
 };
 
 /*
- * How the hits of a probe are counted if nobody else gets them: rhist's file is the only one of its event. Any context, with
- * preemption off.
+ * Return how the hits of a probe are counted if rhist's file is the only listener of its event;
+ * NULL otherwise. Any context, with preemption off.
  */
 static __always_inline const struct rhist_handled *only_listener(const struct trace_probe *tp)
 {
@@ -86,7 +95,10 @@ static __always_inline const struct rhist_handled *only_listener(const struct tr
 	const struct list_head *files = event + TRACE_PROBE_EVENT__FILES, *first = READ_ONCE(files->next);
 	const struct trace_event_file *file;
 
-	/* With READ_ONCE(), the compiler would load them first, and then compare: data_race() makes one instruction of that. */
+	/*
+	 * READ_ONCE() would make the compiler load first and then compare: data_race() allows one
+	 * instruction.
+	 */
 	if (data_race(*(unsigned int *)(event + TRACE_PROBE_EVENT__FLAGS)) != TP_FLAG_TRACE ||
 	    first == files || data_race(first->next) != files)
 		return NULL;
@@ -96,7 +108,7 @@ static __always_inline const struct rhist_handled *only_listener(const struct tr
 	return READ_ONCE(container_of(file, struct rhist_event_file, file)->handled);
 }
 
-/* Whether this file knows what an argument is made of. */
+/* Whether this file supports the instructions of an argument. */
 static bool is_simple(const struct probe_arg *arg, const struct kind *kind)
 {
 	const struct fetch_insn *code = arg->code;
@@ -123,12 +135,15 @@ static bool has_simple_args(const struct trace_probe *tp, const struct kind *kin
 	return true;
 }
 
-/* Finds out how to copy an argument, which is simple. */
+/* Find out how to copy an argument, which is simple. */
 static struct copy copy_of(const struct probe_arg *arg, const struct kind *kind)
 {
 	const struct fetch_insn *code = arg->code;
 	struct copy copy = { .to = offsetof(struct record, words[kind->head]) + arg->offset, .size = OTHER };
-	/* Each contains its own number, from 1: so what is fetched tells where from. 0 is fetched if it is none of them. */
+	/*
+	 * Each word contains its own number, from 1: so the fetched value identifies its word. 0 is
+	 * fetched if it is none of them.
+	 */
 	unsigned long regs[sizeof(struct pt_regs) / sizeof(unsigned long)], number;
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(regs); i++)
@@ -143,7 +158,7 @@ static struct copy copy_of(const struct probe_arg *arg, const struct kind *kind)
 	return copy;
 }
 
-/* Returns false if @size is none of a number. */
+/* Store a number of @size bytes. Returns false if no number has that size. */
 static __always_inline bool store(void *to, unsigned long value, unsigned int size)
 {
 	if (likely(size == sizeof(u32)))
@@ -160,7 +175,7 @@ static __always_inline bool store(void *to, unsigned long value, unsigned int si
 }
 
 /*
- * Reads memory at an address that may be none: the kernel's, or that of the program where these are told apart
+ * Read memory at an unchecked address: the kernel's, or the program's if addresses distinguish them
  * (probe_mem_read()).
  */
 static noinline notrace bool read_memory(void *to, unsigned long from, size_t size)
@@ -170,7 +185,10 @@ static noinline notrace bool read_memory(void *to, unsigned long from, size_t si
 	return rhist_read_kernel(to, (void *)from, size);
 }
 
-/* Makes an argument in a record. What cannot be read is 0: with the kernel's handler it is what was there before. */
+/*
+ * Make an argument in a record. An argument that cannot be read is 0: the kernel's handler leaves
+ * the previous contents there.
+ */
 static notrace void execute(const struct probe_arg *arg, void *to, void *regs, const struct kind *kind)
 {
 	const struct fetch_insn *code = arg->code;
@@ -185,7 +203,7 @@ static notrace void execute(const struct probe_arg *arg, void *to, void *regs, c
 		memset(to, 0, code->size);
 }
 
-/* Counts a hit whose record has all its arguments, as count() does. */
+/* Count a hit whose record has all its arguments, as count() does. */
 static __always_inline bool pass(const struct rhist_handled *handled, struct record *record)
 {
 	record->ent = (struct trace_entry){ .pid = current->pid };
@@ -193,7 +211,7 @@ static __always_inline bool pass(const struct rhist_handled *handled, struct rec
 	return !record->ent.type;
 }
 
-/* Counts a hit as count() does, but executes the instructions of all arguments. */
+/* Count a hit as count() does, but execute the instructions of all arguments. */
 static noinline notrace bool count_others(const struct rhist_handled *handled, const struct trace_probe *tp,
 					  struct record *record, void *regs)
 {
@@ -203,7 +221,7 @@ static noinline notrace bool count_others(const struct rhist_handled *handled, c
 }
 
 /*
- * Counts a hit whose record has its head; or returns false if that is not all to be done with it: then
+ * Count a hit whose record has its head. Returns false if more has to be done with the hit: then
  * rhist_probe_hit_slow() has set the type.
  */
 static __always_inline bool count(const struct rhist_handled *handled, const struct trace_probe *tp, struct record *record,
@@ -211,7 +229,7 @@ static __always_inline bool count(const struct rhist_handled *handled, const str
 {
 	const struct copy *copy = handled->copies;
 
-	/* Mostly there is one. */
+	/* Most events have one argument. */
 	do {
 		if (!store((void *)record + copy->to, *(unsigned long *)(regs + copy->from), copy->size))
 			return count_others(handled, tp, record, regs);
@@ -221,15 +239,18 @@ static __always_inline bool count(const struct rhist_handled *handled, const str
 }
 
 /*
- * What a handler was called with, and the record of the hit. It is in memory, so that nothing has to be saved from registers
- * while the hit is counted.
+ * The arguments of a handler, and the record of the hit. In memory, so that no registers have to be
+ * saved while the hit is counted.
  */
 #define HIT(...)	struct { __VA_ARGS__ struct record record; } hit __uninitialized
 
-/* As the kernel's handlers: they are not traced themselves. And no canary behind the record: nothing is written by index. */
+/*
+ * Like the kernel's handlers, they are not traced themselves. And no canary behind the record: it
+ * is not written by index.
+ */
 #define HANDLER		static notrace __no_stack_protector
 
-/* Replaces @handler by @hit, and keeps it as @dispatcher; or puts it back. */
+/* Replace @handler by @hit, and keep it as @dispatcher; or put it back. */
 #define SET_HANDLER(handler, hit, dispatcher, ours) do {		\
 	if ((ours) && (handler) != (hit)) {				\
 		(dispatcher) = (handler);				\
@@ -241,7 +262,7 @@ static __always_inline bool count(const struct rhist_handled *handled, const str
 
 #ifdef TRACE_KPROBE__RP
 
-/* The kernel's handlers, once they were replaced: they are the same for all events. */
+/* The kernel's handlers, once they were replaced: the same for all events. */
 static kprobe_pre_handler_t kprobe_dispatcher;
 static kretprobe_handler_t kretprobe_dispatcher;
 
@@ -276,7 +297,7 @@ static struct kretprobe *kretprobe_of(struct trace_probe *tp)
 	return (void *)tp - TRACE_KPROBE__TP + TRACE_KPROBE__RP;
 }
 
-/* Counts a hit for kprobe_profile. */
+/* Count a hit for kprobe_profile. */
 static __always_inline void count_in_profile(void *tk)
 {
 	raw_cpu_inc(**(unsigned long __percpu **)(tk + TRACE_KPROBE__NHIT));
@@ -304,7 +325,7 @@ HANDLER int hit_kretprobe(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	struct kretprobe *rp = get_kretprobe(ri);
 	const struct trace_probe *tp = kprobe_of(rp) + TRACE_KPROBE__TP;
-	/* Without rp it was unregistered meanwhile. */
+	/* NULL if it was unregistered meanwhile. */
 	const struct rhist_handled *handled = rp ? only_listener(tp) : NULL;
 	HIT(struct kretprobe_instance *ri; struct kretprobe *rp; struct pt_regs *regs;);
 
@@ -451,7 +472,10 @@ static const struct kind *kind_of(const struct trace_event_call *call, struct tr
 	return call->flags & TRACE_EVENT_FL_FPROBE ? kind_of_fprobe(tp) : NULL;
 }
 
-/* How hits of the event of @tp are counted, whose arguments are simple. NULL if there is no memory. Task context. */
+/*
+ * Allocate the description of how hits of the event of @tp, whose arguments are simple, are
+ * counted. NULL if that fails. Task context.
+ */
 static struct rhist_handled *new_handled(const struct trace_probe *tp, const struct kind *kind, const struct rhist_probed *probed)
 {
 	struct rhist_handled *handled = kzalloc(struct_size(handled, copies, max(tp->nr_args, 1) + 1), GFP_KERNEL);
@@ -468,8 +492,8 @@ static struct rhist_handled *new_handled(const struct trace_probe *tp, const str
 }
 
 /*
- * Adds another probe of the event. Its arguments have the same places in the record, but what is not in the same register has
- * to be executed.
+ * Add another probe of the event. Its arguments have the same places in the record, but arguments
+ * from other registers have to be executed.
  */
 static void add_probe(struct rhist_handled *handled, const struct trace_probe *tp)
 {
@@ -487,8 +511,9 @@ static struct list_head *probes_of(struct trace_event_call *call)
 }
 
 /*
- * Replaces the handlers of an event's probes by ours, which count its hits for @probed when rust/event_file.c has what this
- * returns in the event's file. Returns NULL if none was replaced. event_mutex is held: it protects the list of probes.
+ * Replace the handlers of an event's probes by ours, which count its hits for @probed once
+ * rust/event_file.c has put the result into the event's file. Returns NULL if none was replaced.
+ * event_mutex is held: it protects the list of probes.
  */
 struct rhist_handled *rhist_handlers_set(struct trace_event_call *call, const struct rhist_probed *probed)
 {
@@ -517,8 +542,8 @@ struct rhist_handled *rhist_handlers_set(struct trace_event_call *call, const st
 }
 
 /*
- * Puts the kernel's handlers back. Handlers are called with preemption off: who waits for RCU then waits for those that run.
- * Hits do not find @handled any more. event_mutex is held.
+ * Put the kernel's handlers back. Handlers are called with preemption off, so waiting for RCU waits
+ * for running ones. Hits do not find @handled any more. event_mutex is held.
  */
 void rhist_handlers_reset(struct trace_event_call *call, struct rhist_handled *handled)
 {
@@ -542,7 +567,10 @@ void rhist_handlers_reset(struct trace_event_call *call, struct rhist_handled *h
 
 #endif
 
-/* Set @functions to our handlers, or 0 where there is none: they may be on the stack of a hit. Any context. */
+/*
+ * Set @functions to our handlers, 0 for missing ones: they may be on the stack of a hit. Any
+ * context.
+ */
 void rhist_handlers(unsigned long functions[RHIST_HANDLERS])
 {
 	memset(functions, 0, RHIST_HANDLERS * sizeof(*functions));

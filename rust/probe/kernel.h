@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the kernel's headers of events use. Each expects that the file which defines its tracepoints has included it
- * before; not all do it themselves. All of it is compiled once, and read by the compiler in that form (Kbuild): it is
- * most of what the probes take to compile.
+ * Headers that the kernel's headers of events depend on. Each of those expects that the file which
+ * defines its tracepoints has included these before; not all do it themselves. All of it is
+ * compiled once, and read by the compiler in that form (Kbuild): it takes most of the time of
+ * compiling the probes.
  *
- * Headers of what is mostly a module only compile for a kernel that has it.
+ * Headers of code that is usually a module only compile for a kernel that has it.
  */
 #ifndef RHIST_PROBE_KERNEL_H
 #define RHIST_PROBE_KERNEL_H

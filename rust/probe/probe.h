@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * rhist's probes for the events that headers of the kernel define. A probe makes the record of a hit as the kernel's
- * probe of the event does, but on the stack or in memory of this CPU instead of a ring buffer, and passes
- * it to rhist_probe_hit().
+ * rhist's probes for the events that headers of the kernel define. A probe makes the record of a
+ * hit as the kernel's probe of the event does, but on the stack or in memory of this CPU instead of
+ * a ring buffer, and passes it to rhist_probe_hit().
  */
 #ifndef RHIST_PROBE_PROBE_H
 #define RHIST_PROBE_PROBE_H
@@ -18,19 +18,23 @@
 #include "../probe.h"
 #include "../stack.h"
 
-/* Bytes of the longest record. In C it has to fit into a page of the ring buffer. */
+/* Size of the longest record in bytes. In C it has to fit into a page of the ring buffer. */
 #define RHIST_RECORD_SIZE PAGE_SIZE
 
-/* Bytes that a record may have on the stack. */
+/* Maximum size of a record on the stack in bytes. */
 #define RHIST_SHORT_MAX 128
 
-/* Bytes of memory on the stack for a record: 0 if it is too long for that, or has dynamic fields. */
+/*
+ * Size of the memory on the stack for a record in bytes: 0 if it is too long for that, or has
+ * dynamic fields.
+ */
 #define RHIST_SHORT_SIZE(size, dynamic) \
 	(!(dynamic) && (size) <= RHIST_SHORT_MAX ? ALIGN(size, sizeof(u64)) : 0)
 
 /*
- * Zeroes the fields of a record on the stack, of a constant size; but not the common ones, which all who read them fill in.
- * Word by word, so that the compiler leaves out each word that the probe assigns in any case: with memset() all or none.
+ * Zero the fields of a record on the stack, of a constant size; except the common ones, which all
+ * their readers fill in. Word by word, so that the compiler leaves out each word that the probe
+ * assigns in any case: with memset() all or none.
  */
 static __always_inline void *rhist_zero_fields(void *record, size_t size)
 {
@@ -44,7 +48,7 @@ static __always_inline void *rhist_zero_fields(void *record, size_t size)
 	return record;
 }
 
-/* Task, softirq, hard irq, NMI. */
+/* Number of contexts: task, softirq, hard irq, NMI. */
 #define RHIST_CONTEXTS 4
 
 /* Records of a CPU, one for each context. */
@@ -56,7 +60,7 @@ struct rhist_records {
 struct rhist_probe {
 	const char *system;
 	const char *name;
-	/* As fields_array of the event's class: the last one has no type. */
+	/* Like fields_array of the event's class: the last one has a NULL type. */
 	const struct trace_event_fields *fields;
 	void *probe;
 };
@@ -67,17 +71,17 @@ DECLARE_PER_CPU(unsigned char, rhist_hit_contexts);
 
 /* In Rust; any context, with preemption off. */
 /*
- * Counts a hit: on the fast path, in which no hits can nest and of the common fields only common_pid is read,
- * or by calling rhist_probe_hit_slow().
+ * Count a hit: on the fast path, in which hits cannot nest and of the common fields only common_pid
+ * is read, or by calling rhist_probe_hit_slow().
  */
 void rhist_probe_hit(const struct rhist_probed *probed, void *record, size_t size, unsigned int cpu);
 /*
- * Slow path: passes a hit with a complete record to all triggers; but for synthetic events one at a time in each
- * context.
+ * Slow path: pass a hit with a complete record to all triggers; one at a time in each context,
+ * except for synthetic events.
  */
 void rhist_probe_hit_all(const struct rhist_probed *probed, const void *record, size_t size,
 			 unsigned int cpu, const struct rhist_frame *frame);
-/* Counts a hit as lost: its record is too long, or another hit is in progress in this context. */
+/* Count a hit as lost: its record is too long, or another hit is in progress in this context. */
 void rhist_probe_lost(const struct rhist_probed *probed);
 
 /* synthetic.c */
@@ -89,8 +93,8 @@ int rhist_syscall_connect(struct trace_event_call *call, void *probe, struct rhi
 void rhist_syscall_disconnect(struct trace_event_call *call, void *probe);
 
 /*
- * Begins a hit, or returns false if another one is in progress in this context: hits that nest in their own
- * kind would never end. Sets @level and @context, which is its bit. Preemption is off.
+ * Begin a hit, or return false if another one is in progress in this context: hits that nest in
+ * their own kind would never end. Sets @level and @context, which is its bit. Preemption is off.
  */
 static __always_inline bool rhist_hit_begin(unsigned int *level, unsigned char *context)
 {
@@ -102,7 +106,7 @@ static __always_inline bool rhist_hit_begin(unsigned int *level, unsigned char *
 	*context = 1 << *level;
 	if (unlikely(contexts & *context))
 		return false;
-	/* A hit that interrupts restores it. */
+	/* A hit that interrupts this restores it. */
 	__this_cpu_write(rhist_hit_contexts, contexts | *context);
 	barrier();
 	return true;
@@ -114,7 +118,10 @@ static __always_inline void rhist_hit_end(unsigned char context)
 	__this_cpu_write(rhist_hit_contexts, __this_cpu_read(rhist_hit_contexts) & ~context);
 }
 
-/* Begins a hit and returns memory for its record, or counts it as lost and returns NULL. Preemption is off. */
+/*
+ * Begin a hit and return memory for its record, or count it as lost and return NULL. Preemption is
+ * off.
+ */
 static __always_inline void *rhist_record_begin(const struct rhist_probed *probed, size_t size,
 						unsigned char *context)
 {
@@ -124,11 +131,11 @@ static __always_inline void *rhist_record_begin(const struct rhist_probed *probe
 		rhist_probe_lost(probed);
 		return NULL;
 	}
-	/* Not as an element of the array, for which a check of the level is compiled. */
+	/* Not as an element of the array, for which the compiler would check the level. */
 	return (char *)__this_cpu_read(rhist_records) + level * RHIST_RECORD_SIZE;
 }
 
-/* Counts a hit. @context is 0 if its record is on the stack: then it has not begun. */
+/* Count a hit. @context is 0 if its record is on the stack: then it has not begun. */
 static __always_inline void rhist_record_end(const struct rhist_probed *probed, void *record,
 					     size_t size, unsigned char context)
 {

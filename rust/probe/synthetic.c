@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rhist's probe for synthetic events whose fields all are numbers. Events with strings or stacks have long records, so
- * rhist uses the kernel's probe for them; likewise for events that a module has defined, which a reference then keeps.
+ * rhist's probe for synthetic events whose fields are all numbers. Events with strings or stacks
+ * have long records, so rhist uses the kernel's probe for them; likewise for events that a module
+ * has defined, which a reference then keeps.
  */
 #include <linux/bug.h>
 #include <linux/cpumask.h>
@@ -14,16 +15,18 @@
 
 #define FIELDS_MAX ((RHIST_SHORT_MAX - sizeof(struct trace_entry)) / sizeof(u64))
 
-/* The record (struct synth_trace_event): a word for each field. Smaller ones are at its beginning. */
+/*
+ * The record (struct synth_trace_event): a word for each field. Smaller ones are at its beginning.
+ */
 struct record {
 	struct trace_entry ent;
 	u64 fields[FIELDS_MAX];
 };
 
 /*
- * Called by actions of hist triggers, rhist's and C's, in any context with preemption off. Field i has the value
- * vals[idx[i]]. It only reads them, but a kernel that checks indirect calls wants the type that C calls it by
- * (synth_probe_func_t).
+ * Called by actions of hist triggers, rhist's and C's, in any context with preemption off. Field i
+ * has the value vals[idx[i]]. It only reads the arrays, but a kernel that checks indirect calls
+ * requires the type by which C calls it (synth_probe_func_t).
  */
 static notrace void rhist_synthetic(void *data, u64 *vals, unsigned int *idx)
 {
@@ -37,9 +40,9 @@ static notrace void rhist_synthetic(void *data, u64 *vals, unsigned int *idx)
 }
 
 /*
- * The private data of the probe above, if that is all that listens to a synthetic event, else NULL. It stays as long as
- * preemption is off, but there may be other listeners by then. Any context, with preemption off; RCU does not watch a CPU
- * that is offline.
+ * Return the private data of the probe above, if that is the only listener of a synthetic event,
+ * otherwise NULL. It stays while preemption is off, but other listeners may have come by then. Any
+ * context, with preemption off; RCU does not watch a CPU that is offline.
  */
 notrace const struct rhist_probed *rhist_synthetic_listener(struct tracepoint *tp)
 {
@@ -49,7 +52,7 @@ notrace const struct rhist_probed *rhist_synthetic_listener(struct tracepoint *t
 		return NULL;
 	rhist_guard_probes();
 	funcs = rcu_dereference_raw(tp->funcs);
-	/* One that is removed without memory for a new array is replaced in place. */
+	/* If an allocation fails, the kernel replaces a removed probe in place. */
 	if (!funcs || READ_ONCE(funcs[0].func) != (void *)rhist_synthetic || READ_ONCE(funcs[1].func))
 		return NULL;
 	return funcs[0].data;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rhist's probes for the events of system calls: one on each of the tracepoints that all calls share, with a
- * table of the calls that have a hook. Events with data of the program in their records have no probe here:
- * reading that may sleep.
+ * rhist's probes for the events of system calls: one on each of the tracepoints that all calls
+ * share, with a table of the calls that have a hook. Events with data of the program in their
+ * records have no probe here: reading that data may sleep.
  */
 #include <linux/ftrace.h>
 #include <linux/module.h>
@@ -15,7 +15,10 @@
 
 #ifdef CONFIG_FTRACE_SYSCALLS
 
-/* The record (kernel/trace/trace.h, which modules cannot include; see the format file of such an event). */
+/*
+ * The record (kernel/trace/trace.h, which modules cannot include; see the format file of such an
+ * event).
+ */
 struct record {
 	struct trace_entry ent;
 	int nr;
@@ -85,7 +88,7 @@ void *rhist_syscall_find(struct trace_event_call *call)
 {
 	const struct syscall_metadata *meta = call->data;
 
-	/* Another event may be in this system, too, but it has a flag. */
+	/* The system may have other events, too, but those have a flag. */
 	if (call->flags & ~TRACE_EVENT_FL_CAP_ANY || strcmp(call->class->system, "syscalls") ||
 	    meta->syscall_nr < 0 || meta->syscall_nr >= NR_syscalls)
 		return NULL;
@@ -127,7 +130,9 @@ int rhist_syscall_connect(struct trace_event_call *call, void *probe, struct rhi
 	if (err)
 		return err;
 	side->n++;
-	/* *probed is initialized before a hit on another CPU sees the pointer: pairs with wanted(). */
+	/*
+	 * *probed is initialized before a hit on another CPU sees the pointer: pairs with wanted().
+	 */
 	smp_store_release(&side->probed[meta->syscall_nr], probed);
 	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Takes the place of the kernel's file of this name, which each header with events includes at its end. The
- * header is read again for each stage of the kernel's own probes (include/trace/trace_events.h), but no
- * tracepoint or event is defined.
+ * Replaces the kernel's file of this name, which each header with events includes at its end. The
+ * header is read again for each stage of the kernel's own probes (include/trace/trace_events.h),
+ * but neither tracepoints nor events are defined.
  */
 #ifdef CREATE_TRACE_POINTS
 #undef CREATE_TRACE_POINTS
@@ -64,7 +64,7 @@
 #define DEFINE_EVENT_CONDITION(template, name, proto, args, cond)				\
 	DEFINE_EVENT(template, name, PARAMS(proto), PARAMS(args))
 
-/* Events of a class that is left out are left out. */
+/* Events of an excluded class are excluded. */
 #undef DECLARE_EVENT_CLASS
 #define DECLARE_EVENT_CLASS(name, proto, args, tstruct, assign, print)				\
 	CONCATENATE(RHIST_CLASS_, __is_defined(RHIST_WITHOUT_##name))				\
@@ -128,9 +128,10 @@
 #include RHIST_EVENTS
 
 /*
- * Stage: the probe, which fills in the record. Without a stack protector: a record on the stack has a fixed length,
- * which neither a caller nor a program can exceed. It is zeroed right before its fields are assigned, so that the compiler
- * leaves out what is assigned in any case.
+ * Stage: the probe, which fills in the record. Without a stack protector: a record on the stack has
+ * a fixed length, which neither a caller nor a program can exceed. It is zeroed right before its
+ * fields are assigned, so that the compiler leaves out stores to words that are assigned in any
+ * case.
  */
 #include <trace/stages/stage6_event_callback.h>
 #undef __perf_count
@@ -167,7 +168,7 @@
 #undef RHIST_CLASS_0
 #define RHIST_CLASS_0(name, proto, args, tstruct, assign)
 
-/* Each probe is called as its tracepoint calls. */
+/* Each probe has the prototype of its tracepoint. */
 #undef RHIST_EVENT_0
 #define RHIST_EVENT_0(template, event)								\
 	{											\
