@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Where a server is: `HOST:PORT`, as in a URL. To listen, to push to, and as clients name it (`Host`).
+//! Address of a server as in a URL, `HOST:PORT`: to listen on, to push to, and as HTTP clients send
+//! it (`Host`).
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,7 +9,7 @@ use std::str::FromStr;
 
 use ureq::http::uri::Authority;
 
-/// A host, and perhaps a port.
+/// A host with an optional port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     /// A name in lower case, or an IP address without brackets.
@@ -16,7 +17,7 @@ pub struct Address {
     port: Option<u16>,
 }
 
-/// Why a text is no address.
+/// The text does not parse as an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid;
 
@@ -36,12 +37,12 @@ impl Address {
         &self.host
     }
 
-    /// The port, if it is said.
+    /// The port, if the text gives one.
     pub fn port(&self) -> Option<u16> {
         self.port
     }
 
-    /// Whether it is a number and no name, so that nobody else can have chosen what it means.
+    /// Whether the host is an IP address. Unlike a name, nobody can redirect it through DNS.
     pub fn is_ip(&self) -> bool {
         self.host.parse::<IpAddr>().is_ok()
     }
@@ -55,14 +56,15 @@ impl FromStr for Address {
         let host = authority.host();
         let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         let is_host = !host.is_empty() && inner.is_none_or(|host| host.parse::<IpAddr>().is_ok());
-        // What is between is a port, and there is no password.
+        // The rest is the port. Rejects user information and passwords, which stand before the
+        // host.
         let rest = text.strip_prefix(host).ok_or(Invalid)?;
         let port = match rest.strip_prefix(':') {
             Some(port) => Some(port.parse().map_err(|_| Invalid)?),
             None if rest.is_empty() => None,
             None => return Err(Invalid),
         };
-        // A name may end with a dot.
+        // A fully qualified name may end with a dot.
         let host = inner.unwrap_or(host).trim_end_matches('.').to_ascii_lowercase();
         is_host.then_some(Self { host, port }).ok_or(Invalid)
     }

@@ -2,8 +2,8 @@
 
 //! Compares two recordings of the same question.
 //!
-//! Their intervals are the samples: rates and quantiles of each. So what is said of a difference does not depend on how many
-//! events there were, but on how much intervals differ anyway.
+//! The samples are the rates and quantiles of each interval. The significance of a difference thus
+//! depends on how much the intervals of one recording vary anyway, not on the number of events.
 
 use std::collections::HashMap;
 
@@ -20,82 +20,85 @@ use crate::table::Table;
 use crate::table::Unit;
 use crate::table::Value;
 
-/// With fewer intervals of each, not even a difference of all would be significant.
+/// Minimum of intervals per recording. With fewer, not even completely separate series would be
+/// significant.
 pub const MIN_INTERVALS: usize = 5;
 
-/// Keys of which intervals are kept. Those that come later are only part of the whole.
+/// Maximum of keys whose intervals are kept. Keys seen later count only in the totals.
 const MAX_KEYS: usize = 1000;
 
-/// Keys that are compared: those with most hits.
+/// Number of keys compared: the ones with most hits.
 const COMPARED_KEYS: usize = 20;
 
-/// Quantiles that are compared, and how many values an interval needs for them.
+/// Quantiles that are compared, and the number of values that an interval needs for each.
 const QUANTILES: [(&str, f64, u64); 3] = [("p50", 0.5, 10), ("p90", 0.9, 20), ("p99", 0.99, 100)];
 
-/// From here on, an interval is so much like the one before that their number misleads.
+/// Autocorrelation from which the number of intervals misleads, because each is too similar to the
+/// one before.
 const HIGH_AUTOCORRELATION: f64 = 0.4;
 
-/// A recording, reduced to what is compared.
+/// A recording, reduced to the series that are compared.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
-    /// All that was counted.
+    /// Sum of all intervals.
     pub total: Table,
-    /// Lengths of its intervals, in seconds.
+    /// Length of each interval, in seconds.
     pub seconds: Vec<f64>,
     whole: Measures,
     keys: HashMap<Vec<Key>, Measures>,
-    /// Whether there were more keys than are kept.
+    /// Whether keys beyond [`MAX_KEYS`] were left out.
     has_more_keys: bool,
 }
 
-/// Of something that is counted: hits and values of each interval that has any.
+/// Hits and values of one key, or of all keys, for each interval that has any.
 #[derive(Clone, Debug, Default)]
 struct Measures {
     hits: u64,
-    /// By number of the interval: hits, and each column.
+    /// Number of the interval, then the numbers of the hits and of each column.
     intervals: Vec<(u32, Vec<Numbers>)>,
 }
 
-/// A rate, or [`QUANTILES`].
+/// A rate in the first element, or one number for each of [`QUANTILES`].
 type Numbers = [Option<f64>; QUANTILES.len()];
 
-/// Which of these: the column, where hits are 0, and the number.
+/// Index of the column (0: hits), and index in [`Numbers`].
 type Place = (usize, usize);
 
-/// What is compared, and how it differs.
+/// Result of comparing one measure in both recordings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// The keys; `None` for all together.
+    /// The keys; `None` for the total.
     pub keys: Option<Vec<Key>>,
-    /// What: `p99 wait`, or for rates the name of what is counted in a second.
+    /// The measure: `p99 wait`, or for a rate the name of the quantity.
     pub measure: Measure,
-    /// The medians of the intervals of both.
+    /// Median over the intervals of A, and of B.
     pub medians: [f64; 2],
-    /// How many intervals of each have enough for it.
+    /// Number of intervals in A and in B with enough values for this measure.
     pub intervals: [usize; 2],
-    /// By what it is to be multiplied. `None` if there is an interval without it.
+    /// Factor from A to B: see [`stats::ratio()`]. `None` if a number is 0.
     pub ratio: Option<Ratio>,
     /// Cliff's delta: see [`stats::MannWhitney::delta`].
     pub delta: f64,
-    /// See [`stats::MannWhitney::p`]. Corrected for the number of differences: of all together, or of keys.
+    /// See [`stats::MannWhitney::p`]. Corrected for the number of comparisons, separately for the
+    /// totals and for the keys.
     pub p: f64,
-    /// How much an interval is like the one before, in the one where it is more: see [`stats::autocorrelation`].
+    /// The higher autocorrelation of the two series: see [`stats::autocorrelation`].
     pub autocorrelation: Option<f64>,
 }
 
-/// What is compared.
+/// A rate or a quantile of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measure {
     /// A quantile; `None` for a rate.
     pub quantile: Option<&'static str>,
     /// The column; `None` for hits.
     pub column: Option<String>,
-    /// Unit of the medians; of a rate, of what is counted in a second.
+    /// Unit of the medians; for a rate, the unit of the quantity per second.
     pub unit: Unit,
 }
 
 impl Sample {
-    /// Adds the interval that follows.
+    /// Adds the next interval.
     pub fn add(&mut self, interval: Interval) {
         let number = self.seconds.len() as u32;
         let seconds = interval.seconds();
@@ -115,12 +118,13 @@ impl Sample {
         append(&mut self.total, delta);
     }
 
-    /// How long all its intervals lasted, in seconds.
+    /// Total length of its intervals, in seconds.
     pub fn duration(&self) -> f64 {
         self.seconds.iter().sum()
     }
 
-    /// Which intervals are compared: not those that are much shorter than the others, as one is that Ctrl-C has ended.
+    /// For each interval, whether it is compared. Excludes intervals shorter than half the median,
+    /// such as the last one before Ctrl-C.
     fn is_whole(&self) -> Vec<bool> {
         let median = stats::median(&self.seconds).unwrap_or(0.0);
         self.seconds
@@ -146,7 +150,8 @@ impl Measures {
         self.intervals.push((number, hits.chain(numbers).collect()));
     }
 
-    /// The series of a measure over the whole intervals. A rate is zero where there is nothing.
+    /// Values of a measure over the whole intervals. An interval without the key counts as rate 0,
+    /// and is skipped for a quantile.
     fn series(&self, (column, place): Place, is_rate: bool, is_whole: &[bool]) -> Vec<f64> {
         let mut found = vec![is_rate.then_some(0.0); is_whole.len()];
         for (number, numbers) in &self.intervals {
@@ -161,7 +166,7 @@ impl Measures {
     }
 }
 
-/// Says why recordings of these cannot be compared, if they cannot: a sentence without a full stop.
+/// Checks that two recordings can be compared. The error is a sentence without a full stop.
 pub fn check(a: (&Question, &Sample), b: (&Question, &Sample)) -> Result<(), String> {
     let names = |columns: &[Column]| {
         columns
@@ -190,7 +195,7 @@ pub fn check(a: (&Question, &Sample), b: (&Question, &Sample)) -> Result<(), Str
     Ok(())
 }
 
-/// Compares recordings that [`check`] has passed: first all together, then the keys with most hits.
+/// Compares recordings that [`check`] has accepted: first the totals, then the keys with most hits.
 pub fn compare(a: &Sample, b: &Sample) -> Vec<Difference> {
     let is_whole = [a.is_whole(), b.is_whole()];
     let measures = measures(&a.total);
@@ -220,7 +225,7 @@ pub fn compare(a: &Sample, b: &Sample) -> Vec<Difference> {
     whole
 }
 
-/// What to know about a comparison: sentences.
+/// Warnings about a comparison, as sentences.
 pub fn notes(a: &Sample, b: &Sample, differences: &[Difference]) -> Vec<String> {
     let mut notes = Vec::new();
     let medians = [a, b].map(|sample| stats::median(&sample.seconds).unwrap_or(0.0));
@@ -257,7 +262,7 @@ pub fn notes(a: &Sample, b: &Sample, differences: &[Difference]) -> Vec<String> 
     notes
 }
 
-/// What is compared, and its place among the numbers of [`Measures`].
+/// The measures of a table, each with its place in [`Measures`].
 fn measures(table: &Table) -> Vec<(Place, Measure)> {
     let hits = Measure {
         quantile: None,
@@ -283,7 +288,7 @@ fn measures(table: &Table) -> Vec<(Place, Measure)> {
     measures
 }
 
-/// Compares two series. `None` if one is too short, or both are nothing.
+/// Compares two series. `None` if one is too short, or all numbers are 0.
 fn difference(keys: Option<Vec<Key>>, measure: &Measure, [a, b]: &[Vec<f64>; 2]) -> Option<Difference> {
     if a.len() < MIN_INTERVALS || b.len() < MIN_INTERVALS || a.iter().chain(b).all(|number| *number == 0.0) {
         return None;

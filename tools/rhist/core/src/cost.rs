@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What a hit of a run's triggers costs on this machine.
+//! Measures the cost of a hit of a run's triggers on this machine.
 //!
-//! A second run of the same kind measures an event that this thread makes happen: its own renaming, to the name that it has.
-//! The difference to renaming without triggers is their cost.
+//! A second run with similar triggers measures an event that this thread causes: it renames itself
+//! to its current name. The cost is the difference to renames without triggers.
 
 use std::error::Error;
 use std::ffi::CString;
@@ -24,17 +24,17 @@ use crate::tracefs::Tracefs;
 use crate::tracefs::events::EventName;
 
 const EVENT: &str = "task:task_rename";
-/// Whoever traces renames sees these, so they are few.
+/// Few rounds, because other tracers of the rename event see them too.
 const ROUNDS: u32 = 8;
 const RENAMES: u32 = 32;
 
-/// Measures what a hit of such a run costs on average, and one that is rejected if the run has
-/// filters. Takes less than a millisecond of a CPU, and some time until the kernel has removed the
-/// triggers.
+/// Measures the average cost of a hit of such a run and, if the run has filters, of a rejected hit.
+/// Takes less than a millisecond of CPU time, and waits until the kernel has removed the triggers.
 ///
 /// # Errors
 ///
-/// Those of a run: such as that the kernel has no event for renames; or `of` measures renames itself.
+/// A run cannot start (for example, the kernel lacks the event for renames), or `of` measures
+/// renames itself.
 pub fn measure(tracefs: &Tracefs, journals: &Journals, of: &Plan) -> Result<Cost, Box<dyn Error + Send + Sync>> {
     let mut events = plan::events_of(&of.measure).into_iter().map(EventName::parse);
     if events.any(|event| event == EventName::parse(EVENT)) {
@@ -44,7 +44,8 @@ pub fn measure(tracefs: &Tracefs, journals: &Journals, of: &Plan) -> Result<Cost
     let name = CString::new(name.strip_suffix(b"\n").unwrap_or(&name))?;
     let alike = alike(&of.measure);
     let without = renames(&name)?;
-    // How much longer a rename takes with such triggers, and what they have counted of all.
+    // Extra time of a rename with these triggers, in nanoseconds, and the totals that the triggers
+    // counted.
     let with = |measure: &Measure, filter: Option<&str>| -> Result<_, Box<dyn Error + Send + Sync>> {
         let options = options(&of.measure.by, filter);
         let plan = Plan::new(tracefs, of.id.second(), measure, &options, Question::default())?;
@@ -66,7 +67,7 @@ pub fn measure(tracefs: &Tracefs, journals: &Journals, of: &Plan) -> Result<Cost
         event_ns: Some(ns * renames / counted.events as f64),
         rejected_ns: None,
     };
-    // Where the kernel does not tell how many are rejected, it is of no use.
+    // Useful only if the kernel counts rejected hits.
     if let (Some([_, rejects]), Some(_)) = (filters, counted.rejected) {
         let one = Measure {
             count: vec![Count {
@@ -82,8 +83,8 @@ pub fn measure(tracefs: &Tracefs, journals: &Journals, of: &Plan) -> Result<Cost
     Ok(cost)
 }
 
-/// Two filters like those of the run: one passes all hits, the other rejects all. `None` if the run
-/// has no filter.
+/// Two filters of the run's kind: the first passes all hits, the second rejects all. `None` if the
+/// run does not filter.
 fn filters(of: &Plan) -> Option<[&'static str; 2]> {
     let has_text = |filter: &str| filter.contains('"');
     match of.filters().map(has_text).max()? {
@@ -92,7 +93,7 @@ fn filters(of: &Plan) -> Option<[&'static str; 2]> {
     }
 }
 
-/// As many keys as those, of the same kinds, with this filter.
+/// Options with the same number and kinds of keys, and with this filter.
 fn options(keys: &[String], filter: Option<&str>) -> Options {
     let mut by: Vec<String> = keys
         .iter()
@@ -112,7 +113,7 @@ fn options(keys: &[String], filter: Option<&str>) -> Options {
     }
 }
 
-/// As many starts, ends and values, of renames.
+/// A measure of renames with the same number of starts, ends and values.
 fn alike(of: &Measure) -> Measure {
     let point = |point: &Point| Point {
         event: EVENT.to_owned(),
@@ -141,7 +142,7 @@ fn alike(of: &Measure) -> Measure {
     }
 }
 
-/// The shortest of some rounds of renaming.
+/// Shortest round of renames.
 fn renames(name: &CString) -> Result<Duration, rustix::io::Errno> {
     let mut best = Duration::MAX;
     for _ in 0..ROUNDS {
@@ -187,7 +188,7 @@ mod tests {
             measure(&tracefs, &journals, &plan).unwrap_err().to_string()
         };
         let refused = "renames are what is measured, so none may be added";
-        // It is not measured that way.
+        // The first way does not trace renames; its alternative does.
         assert_ne!(cost(&first), refused);
         assert_eq!(cost(&first.alternatives[0]), refused);
         assert_eq!(cost(&count(EVENT)), refused);

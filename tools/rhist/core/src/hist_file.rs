@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Histograms of an event, from the file that tells most: `hist_jsonl` of rhist, `hist` of C.
+//! Reads the histograms of an event from the most detailed file: `hist_jsonl` of rhist, `hist` of
+//! C.
 
 use std::fmt;
 use std::fs::File;
@@ -25,7 +26,7 @@ use crate::tracefs::Tracefs;
 use crate::tracefs::events::EventName;
 use crate::tracefs::format::Format;
 
-/// Bytes that are read at once: the kernel makes its files in pieces of about this size.
+/// Size of a read, in bytes. The kernel formats its files in pieces of about this size.
 const BUFFER: usize = 1 << 16;
 
 /// Why a file could not be read.
@@ -36,8 +37,8 @@ pub struct Error {
 }
 
 impl Error {
-    /// Whether the histograms are there as before, and only reading has failed: this process has no more files, or the kernel
-    /// no memory.
+    /// Whether only reading failed and the histograms still exist: out of file descriptors or of
+    /// kernel memory, for example.
     pub fn is_passing(&self) -> bool {
         match &self.why {
             ReadError::Io(error) => {
@@ -66,7 +67,7 @@ impl std::error::Error for Error {
 ///
 /// # Errors
 ///
-/// Those of the file; or what is in it is no histogram.
+/// The file cannot be read, or it does not parse as histograms.
 pub fn read(instance: &Tracefs, event: &str) -> Result<Vec<Histogram>, Error> {
     let is_c = instance.backend() == Backend::C;
     let folder = instance.dir().join("events").join(event);
@@ -82,7 +83,7 @@ pub fn read(instance: &Tracefs, event: &str) -> Result<Vec<Histogram>, Error> {
         return jsonl::read(reader).map_err(fail);
     }
     let mut histograms = hist_text::read(reader).map_err(fail)?;
-    // Which event it is, and when it was read, C's text does not say.
+    // C's text contains neither the event nor the time of reading.
     let (system, name) = event.split_once('/').unwrap_or(("", event));
     let format = instance.format(&EventName {
         system: system.to_owned(),
@@ -98,7 +99,7 @@ pub fn read(instance: &Tracefs, event: &str) -> Result<Vec<Histogram>, Error> {
     Ok(histograms)
 }
 
-/// Gives numbers that can be below zero, which C shows without a sign, their sign back.
+/// Restores negative numbers, which C prints as unsigned.
 fn with_signs(table: &mut Table, format: &Format) {
     let names = format.signed();
     let is_signed = |name: &str| question::is_signed(&names, name);
@@ -114,7 +115,7 @@ fn with_signs(table: &mut Table, format: &Format) {
                 Key::Range { first, last } => {
                     (*first, *last) = match (with_sign(*first), with_sign(*last)) {
                         (first, last) if first <= last => (first, last),
-                        // It has both the largest and the smallest number.
+                        // A range that wraps around contains both extremes.
                         _ => (i64::MIN.into(), i64::MAX.into()),
                     };
                 }
@@ -175,7 +176,7 @@ mod tests {
         assert_eq!((dist.count, dist.in_buckets(), dist.sum), (6, 3, Some(-3)));
     }
 
-    /// As the kernel shows -5, -12, 4 and the largest number.
+    /// Ranges with -5, -12, 4 and the largest number, as the kernel prints them.
     #[test]
     fn ranges_of_negative_numbers() {
         let format = Format::parse("name: x\nfield:long a;\toffset:8;\tsize:8;\tsigned:1;\nfield:unsigned long b;\toffset:16;\tsize:8;\tsigned:0;\n").unwrap();

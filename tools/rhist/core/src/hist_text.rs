@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Reads `hist`, the text for people: C's, and rhist's as far as it is the same.
+//! Reads `hist`, the text for people, from C, and from rhist where it prints the same.
 //!
-//! The line of the trigger says which names and which kinds of keys and values to expect, since strings may have any
-//! characters. What cannot be known from the text:
+//! The trigger line says which names and kinds of keys and values to expect, since strings may
+//! contain any characters. The text does not show everything:
 //!
-//! * numbers are shown without a sign, so what was negative is a large one;
-//! * spaces at the end of a string are not distinguished from those that pad it;
+//! * numbers are printed unsigned, so a negative one reads as a large one;
+//! * spaces at the end of a string look like its padding;
 //! * sums with `.percent` or `.graph`, and averages, are [`crate::table::Value::Unknown`];
-//! * distributions have no buckets, so they have no quantiles;
-//! * the only losses that it tells are hits without an entry, and in rhist values without a bucket.
+//! * distributions come without buckets, so they have no quantiles;
+//! * losses are limited to hits without an entry and, in rhist, values without a bucket.
 
 use std::io::BufRead;
 
@@ -41,7 +41,7 @@ pub fn read(reader: impl BufRead) -> Result<Vec<Histogram>, ReadError> {
     }
 }
 
-/// Reads the lines before the entries.
+/// Reads the lines before the entries, and from them the layout of the entries.
 fn header<R: BufRead>(text: &mut Scanner<R>) -> Result<(Histogram, Layout), ReadError> {
     let begin: [&[u8]; 3] = [b"# event histogram\n", b"#\n", b"# trigger info: "];
     for part in begin {
@@ -60,9 +60,9 @@ fn header<R: BufRead>(text: &mut Scanner<R>) -> Result<(Histogram, Layout), Read
     Ok(header)
 }
 
-/// Reads the lines behind the entries.
+/// Reads the lines after the entries.
 fn totals<R: BufRead>(text: &mut Scanner<R>, histogram: &mut Histogram) -> Result<(), ReadError> {
-    // An action may tell of a snapshot first.
+    // The line of a snapshot by an action may come first.
     if text.is_at(b"\nSnapshot taken")? {
         text.take(b"\n")?;
         while !text.is_at(b"\nTotals:\n")? {

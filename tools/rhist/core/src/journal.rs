@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What runs have made in the kernel, so that nothing of it stays when they end in whatever way.
+//! Journals of runs: lists of everything a run has created in the kernel, so that it can be removed
+//! however the run ends.
 //!
-//! A run has a file in `/run/rhist`, and writes a line before each thing that it makes. It holds a lock (`flock(2)`) on the file
-//! as long as it lives. Where there is a file and nobody holds the lock, the owner has died: whoever finds it undoes what
-//! the lines say ([`Journals::reap()`]), and removes the file last. So that can be ended anywhere, too, and done again.
+//! A run has a file in `/run/rhist`, and writes a line before it creates each object. It holds a
+//! lock (`flock(2)`) on the file for its whole life. A file without a lock means that the owner has
+//! died: the process that finds it undoes the lines ([`Journals::reap()`]), and removes the file
+//! last. A reaper can thus die at any point too, and another one repeats the work.
 //!
-//! The file appears under its name with the lock on it, by `O_TMPFILE` and `linkat(2)`: there is no moment at which it could
-//! be taken for one of a dead owner.
+//! The file appears under its name with the lock already held (`O_TMPFILE` and `linkat(2)`), so it
+//! never looks like the file of a dead owner.
 
 use std::fs;
 use std::fs::File;
@@ -28,66 +30,66 @@ use crate::plan::Id;
 use crate::plan::Step;
 use crate::question::Cost;
 
-/// Names another folder than `/run/rhist`, for tests.
+/// Variable that names a folder instead of `/run/rhist`, for tests.
 pub const DIR_VARIABLE: &str = "RHIST_RUN";
 
-/// Longer ones are not read: a run has some dozens of lines.
+/// Limit for reading a journal, in bytes. A run has some dozens of lines.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Words of lines with what a hit costs, in nanoseconds.
+/// Keywords of the lines with the cost of a hit, in nanoseconds.
 const EVENT_NS: &str = "cost";
 const REJECTED_NS: &str = "cost_rejected";
 
-/// Characters of the command line that are kept, for people.
+/// Characters of the command line that are kept, to show to people.
 const COMMAND_CHARS: usize = 1000;
 
-/// The journal of a run of this process. The lock is held until it is dropped.
+/// Journal of a run of this process. Holds the lock until it is dropped.
 #[derive(Debug)]
 pub struct Journal {
     file: File,
     path: PathBuf,
 }
 
-/// The folder with the journals of all runs.
+/// Folder with the journals of all runs.
 #[derive(Clone, Debug)]
 pub struct Journals {
     dir: PathBuf,
 }
 
-/// What a journal says.
+/// Content of a journal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entries {
-    /// Of which run.
+    /// The run.
     pub id: Id,
-    /// What has been made, or was about to be.
+    /// Objects that the run has created, or was about to create.
     pub steps: Vec<Step>,
-    /// Its triggers count: until then, none of its tasks is measured.
+    /// Whether its triggers count. A run before this point has measured nothing.
     pub begun: bool,
-    /// Its owner was told to leave it.
+    /// Whether the owner left the run in the kernel on request.
     pub kept: bool,
-    /// The command line of its owner.
+    /// Command line of the owner.
     pub command: String,
-    /// What a hit of its triggers costs.
+    /// Cost of a hit of its triggers.
     pub cost: Cost,
 }
 
 impl Journals {
-    /// The folder of this machine.
+    /// The folder of this machine, or the one named by [`DIR_VARIABLE`].
     pub fn find() -> Self {
         let dir = std::env::var_os(DIR_VARIABLE).filter(|dir| !dir.is_empty());
         Self::at(dir.map_or_else(|| PathBuf::from("/run/rhist"), PathBuf::from))
     }
 
-    /// Those in another folder.
+    /// Uses the folder `dir`.
     pub fn at(dir: PathBuf) -> Self {
         Self { dir }
     }
 
-    /// Begins the journal of a run.
+    /// Creates the journal of a run, locked.
     ///
     /// # Errors
     ///
-    /// Those of the file system; nothing has been made then.
+    /// An error of the file system; then no journal exists.
     pub fn create(&self, id: &Id, command: &str) -> io::Result<Journal> {
         self.make(id, command)
             .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", self.dir.display())))
@@ -109,7 +111,7 @@ impl Journals {
         Ok(Journal { file, path })
     }
 
-    /// The journals that there are, and whether their owners live.
+    /// Reads all journals. The flag says whether the owner lives.
     pub fn list(&self) -> Vec<(Entries, bool)> {
         self.files()
             .into_iter()
@@ -117,8 +119,9 @@ impl Journals {
             .collect()
     }
 
-    /// Undoes what dead owners have left; with `also_kept`, also what they were told to leave. `undo` undoes what a journal
-    /// says, and its journal is removed if that succeeds. Returns what was undone, and what could not be.
+    /// Undoes the runs of dead owners; with `also_kept`, also runs that their owners left on
+    /// request. Calls `undo` for each journal, and removes the journal if that succeeds. Returns
+    /// the runs that were undone, and the failures.
     pub fn reap<E>(
         &self,
         also_kept: bool,
@@ -147,14 +150,14 @@ impl Journals {
         (done, failed)
     }
 
-    /// Undoes all runs of this process, though it holds their locks itself: their owner cannot undo
-    /// them now. `first` is the first one; with `keep` it is left in the kernel, as if its owner
-    /// had left it, if it has begun. One that has not begun would never count.
+    /// Undoes all runs of this process, although it holds their locks itself: for use when their
+    /// owner can no longer do it. With `keep`, leaves the run `first` in the kernel, as its owner
+    /// would, provided that it has begun. A run that has not begun would never count.
     pub fn abandon<E>(&self, first: &Id, keep: bool, mut undo: impl FnMut(&Entries) -> Result<(), E>) {
         for (id, path) in self.files().into_iter().filter(|(id, _)| id.is_of(first)) {
             let Ok(entries) = read(&id, &path) else { continue };
             if keep && id == *first && entries.begun {
-                // If it cannot be noted, the next measurement removes it.
+                // If the write fails, the next measurement removes the run.
                 let file = fs::OpenOptions::new().append(true).open(&path);
                 let _ = file.and_then(|mut file| write_line(&mut file, "kept"));
             } else if undo(&entries).is_ok() {
@@ -170,7 +173,7 @@ impl Journals {
         let id = |path: &Path| Id::parse(path.file_name()?.to_str()?.strip_suffix(".journal")?);
         let mut files: Vec<_> = entries
             .flatten()
-            // Nothing that could keep a reader waiting, or that is elsewhere.
+            // Regular files only: a FIFO could block the reader, and a link could point elsewhere.
             .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
             .map(|entry| entry.path())
             .filter_map(|path| Some((id(&path)?, path)))
@@ -181,11 +184,11 @@ impl Journals {
 }
 
 impl Journal {
-    /// Notes what is about to be made.
+    /// Records a step before it is done.
     ///
     /// # Errors
     ///
-    /// Those of the file system: then it must not be made.
+    /// An error of the file system; then the step must not be done.
     pub fn note(&mut self, step: &Step) -> io::Result<()> {
         let text = match step {
             Step::Probe { name, .. } => format!("probe {name}"),
@@ -195,7 +198,7 @@ impl Journal {
         write_line(&mut self.file, &text)
     }
 
-    /// Notes what a hit costs, for `rhist` in other terminals.
+    /// Records the cost of a hit, for `rhist` in other terminals.
     pub fn note_cost(&mut self, cost: Cost) -> io::Result<()> {
         for (word, ns) in [(EVENT_NS, cost.event_ns), (REJECTED_NS, cost.rejected_ns)] {
             if let Some(ns) = ns {
@@ -205,26 +208,26 @@ impl Journal {
         Ok(())
     }
 
-    /// Notes that its triggers count.
+    /// Records that the triggers count.
     pub fn note_begun(&mut self) -> io::Result<()> {
         write_line(&mut self.file, "begun")
     }
 
-    /// The owner leaves all that was made, and `rhist clean` will find it.
+    /// Leaves all objects of the run in the kernel. `rhist clean` will find them.
     pub fn keep(mut self) -> io::Result<()> {
         write_line(&mut self.file, "kept")
     }
 
-    /// All that was made is undone.
+    /// Removes the journal after all objects are gone.
     pub fn remove(self) -> io::Result<()> {
         fs::remove_file(&self.path)
     }
 }
 
-/// Appends a line. A newline ends each entry: what has none was not written as a whole.
+/// Appends a line. A line without a newline at its end was cut off, and readers ignore it.
 fn write_line(file: &mut File, text: &str) -> io::Result<()> {
     let line = format!("{}\n", text.replace('\n', " "));
-    // One write: a full disk takes all of it or, with an error, less.
+    // A single write: a full disk stores the whole line, or part of it and reports an error.
     let written = file.write(line.as_bytes())?;
     if written < line.len() {
         Err(io::ErrorKind::StorageFull.into())
@@ -233,7 +236,8 @@ fn write_line(file: &mut File, text: &str) -> io::Result<()> {
     }
 }
 
-/// Whether the path is still that of the file: another process may have reaped it before this one got the lock.
+/// Whether the path still refers to this file. Another process may have reaped it before this one
+/// got the lock.
 fn is_linked(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     match (file.metadata(), fs::metadata(path)) {
@@ -260,7 +264,7 @@ fn nanoseconds(number: &str) -> Option<f64> {
     number.parse().ok().filter(|ns: &f64| ns.is_finite() && *ns >= 0.0)
 }
 
-/// Whoever wrote the file: nothing is undone but what has a name of this run.
+/// Parses a journal without trusting it: steps are accepted only for names of this run.
 fn parse(id: &Id, text: &str) -> Entries {
     let mut entries = Entries {
         id: id.clone(),
@@ -420,7 +424,7 @@ mod tests {
             if begun {
                 held.iter_mut().for_each(|journal| journal.note_begun().unwrap());
             }
-            // One that counts nothing yet never would.
+            // A run that has not begun would never count.
             let keeps = keep && begun;
             let mut undone = Vec::new();
             journals.abandon(&ids[0], keep, |entries| {
@@ -428,7 +432,7 @@ mod tests {
                 Ok::<_, io::Error>(())
             });
             assert_eq!(undone, ids[usize::from(keeps)..3]);
-            // What others have is theirs.
+            // Journals of other processes stay.
             let left: Vec<_> = journals
                 .list()
                 .into_iter()
@@ -445,7 +449,7 @@ mod tests {
         let text = "command x\nprobe kprobes/other\nsynthetic other\nsynthetic rhist_9_9_x\nprobe rhist_123_456x/a\n\
                     trigger ../../events/sched/sched_switch hist:keys=pid\ntrigger /etc/passwd x\nnonsense\n\
                     synthetic rhist_123_456_lat";
-        // The last line was not written as a whole, so it was not made.
+        // The last line lacks its newline, so its step was never done.
         assert!(parse(&id(), text).steps.is_empty());
     }
 

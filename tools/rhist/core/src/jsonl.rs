@@ -24,18 +24,20 @@ use line::Header;
 use line::Kind;
 use line::Trailer;
 
-/// The version of the schema that is known.
+/// Version of the schema that this parser knows.
 const SCHEMA: u64 = 1;
 
-/// Reads all histograms of a `hist_jsonl`. An empty file has none. Besides what is returned, a line is kept in memory.
+/// Reads all histograms of a `hist_jsonl` file. An empty file has none. Keeps only one line in
+/// memory besides the result.
 ///
-/// Averages (`.avg`) are [`Value::Unknown`]: they cannot be added, and a distribution has them.
+/// Averages (`.avg`) are [`Value::Unknown`]: they cannot be added, and a distribution contains
+/// them.
 pub fn read(reader: impl BufRead) -> Result<Vec<Histogram>, ReadError> {
     let mut lines = Lines::new(reader);
     let mut histograms = Vec::new();
     let mut open: Option<Open> = None;
     while let Some((number, line)) = lines.next()? {
-        // A line that was cut off is at the end of a file that is not complete.
+        // A cut line is the end of a truncated file.
         let is_cut = !line.ends_with(b"\n") && open.is_some();
         let wrong = |what| match is_cut {
             true => ReadError::Incomplete { line: number },
@@ -72,13 +74,13 @@ pub fn read(reader: impl BufRead) -> Result<Vec<Histogram>, ReadError> {
     }
 }
 
-/// A histogram whose trailer is still to come.
+/// A histogram whose trailer has not been read yet.
 struct Open {
     histogram: Histogram,
     entries: entry::Reader,
-    /// Units of distributions, by value.
+    /// Unit of the distribution in each value.
     bucket_units: Vec<BucketUnit>,
-    /// Whether a value is an average.
+    /// Whether each value is an average.
     averages: Vec<bool>,
 }
 
@@ -135,7 +137,7 @@ impl Open {
         }
     }
 
-    /// Adds an entry. Fails with what is wrong with it.
+    /// Adds an entry. The error describes the fault.
     fn entry(&mut self, line: &[u8]) -> Result<(), String> {
         let mut row = self.entries.read(line)?;
         for (n, value) in row.values.iter_mut().enumerate() {
@@ -149,7 +151,7 @@ impl Open {
         Ok(())
     }
 
-    /// The histogram with its totals. Fails with what is wrong with them.
+    /// Completes the histogram with its totals. The error describes the fault.
     fn close(mut self, trailer: Trailer) -> Result<Histogram, String> {
         let rows = self.histogram.table.rows.len();
         if trailer.shown != rows as u64 {
@@ -159,7 +161,8 @@ impl Open {
             ));
         }
         if trailer.no_bucket == Some(0) {
-            // All values are in buckets, so what is counted beyond those happened while they were being read.
+            // Every value has a bucket, so a count beyond the buckets comes from hits during the
+            // read.
             for value in self.histogram.table.rows.iter_mut().flat_map(|row| &mut row.values) {
                 if let Value::Dist(dist) = value {
                     dist.count = dist.in_buckets();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Histograms of trace events: the kernel's files, their contents, and what is made of them.
+//! Histograms of trace events: reads the kernel's files, and computes, stores and exports their
+//! contents.
 
 pub mod address;
 pub mod compare;

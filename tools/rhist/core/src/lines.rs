@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Lines of a file of the kernel, one at a time.
+//! Reads a file of the kernel line by line.
 
 use std::io::BufRead;
 use std::io::Read;
 
 use crate::table::ReadError;
 
-/// Reads lines, and counts them.
+/// Reader that counts lines.
 pub(crate) struct Lines<R> {
     reader: R,
     line: Vec<u8>,
     number: usize,
 }
 
-/// The longest line. The kernel's have a few thousand bytes: this keeps other files from filling the memory.
+/// Limit of a line, in bytes. The kernel's lines have a few thousand bytes; the limit keeps other
+/// files from filling the memory.
 const MAX: usize = 1 << 20;
 
 impl<R: BufRead> Lines<R> {
@@ -26,7 +27,8 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// The next line with its newline, and its number, from 1. `None` at the end.
+    /// Reads the next line, with its newline. Returns its number, from 1, and its text; `None` at
+    /// the end.
     pub(crate) fn next(&mut self) -> Result<Option<(usize, &[u8])>, ReadError> {
         self.line.clear();
         let limit = MAX as u64 + 1;
@@ -44,7 +46,7 @@ impl<R: BufRead> Lines<R> {
         Ok(Some((self.number, &self.line)))
     }
 
-    /// The number of the line that was read last, from 1.
+    /// Number of the line read last, from 1.
     pub(crate) fn number(&self) -> usize {
         self.number
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What a machine has of all that can be used here: functions of its kernel, the module, and permissions.
+//! Capabilities of a machine: functions of its kernel, the module, and permissions.
 
 use std::fs;
 use std::io;
@@ -13,45 +13,45 @@ use crate::recipe::Measure;
 use crate::tracefs::Tracefs;
 use crate::tracefs::events::EventName;
 
-/// What a machine has.
+/// Capabilities of a machine, read once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
-    /// Release of its kernel.
+    /// Release of the kernel.
     pub release: String,
     /// Version of the module, if it is loaded.
     pub module: Option<String>,
-    /// Whether there is a module that could be loaded.
+    /// Whether a module is installed that could be loaded.
     pub is_module_installed: bool,
-    /// Whether Secure Boot is on. `None` if the firmware does not tell.
+    /// Whether Secure Boot is on. `None` if the firmware does not say.
     pub secure_boot: Option<bool>,
     /// `integrity` or `confidentiality`, if the kernel is locked down.
     pub lockdown: Option<String>,
-    /// The tracing directory.
+    /// State of the tracing directory.
     pub tracefs: Place,
-    /// Whether this process may make instances in it.
+    /// Whether this process may create instances in it.
     pub is_writable: bool,
-    /// What can be done with it.
+    /// Tracing functions that the directory offers.
     pub functions: Functions,
 }
 
-/// The tracing directory.
+/// State of the tracing directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Place {
-    /// It is not mounted.
+    /// Not mounted.
     #[default]
     NotMounted,
-    /// This process may not read it.
+    /// Not readable for this process.
     Denied,
-    /// It is there.
+    /// Readable.
     Found(Tracefs),
 }
 
-/// What the kernel, and the module, can do.
+/// Functions of the kernel and the module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Functions {
-    /// The kernel's own hist triggers.
+    /// The kernel's own hist triggers, written in C.
     pub hist_triggers: bool,
-    /// Synthetic events.
+    /// Synthetic events, which combine two events.
     pub synthetic_events: bool,
     /// Probes on instructions of the kernel.
     pub kprobes: bool,
@@ -69,17 +69,17 @@ pub struct Functions {
     pub user_events: bool,
 }
 
-/// What a measurement needs and this machine lacks.
+/// Missing requirement of a measurement.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lack {
-    /// An event.
+    /// This event (`system/event`) does not exist.
     Event(String),
-    /// Probes of a kind: `kprobe`.
+    /// The kernel lacks probes of this kind: `kprobe`.
     Probes(&'static str),
 }
 
 impl Machine {
-    /// Looks at the machine whose root directory is `root`, and at its tracing directory.
+    /// Examines the machine whose root directory is `root`, and its tracing directory.
     pub fn look(root: &Path, tracefs: io::Result<Tracefs>) -> Self {
         let read = |path: &str| {
             fs::read_to_string(root.join(path))
@@ -122,7 +122,7 @@ impl Machine {
         }
     }
 
-    /// Whether measurements are possible at all.
+    /// Whether any measurement is possible.
     pub fn can_measure(&self) -> bool {
         let has_histograms = match &self.tracefs {
             Place::Found(tracefs) => tracefs.backend() == Backend::Rhist || self.functions.hist_triggers,
@@ -131,7 +131,8 @@ impl Machine {
         has_histograms && self.is_writable && self.lockdown.as_deref() != Some("confidentiality")
     }
 
-    /// What this machine lacks for a measurement; nothing if it has all for one of its alternatives.
+    /// Requirements of a measurement that this machine lacks. Empty if the measurement or one of
+    /// its alternatives can run.
     pub fn lacks(&self, measure: &Measure) -> Vec<Lack> {
         let own = self.lacks_here(measure);
         if own.is_empty()
@@ -153,7 +154,7 @@ impl Machine {
             (Place::Found(tracefs), Some(name)) => tracefs.has_event(&name),
             _ => false,
         };
-        // One with a placeholder is made by the run, or named by its user.
+        // An event with a placeholder is created by the run, or named by the user.
         let missing = events.filter(|event| !event.contains('{') && !is_there(event));
         let mut lacks: Vec<Lack> = missing.map(|event| Lack::Event(event.clone())).collect();
         lacks.extend(
@@ -169,7 +170,7 @@ impl Machine {
 }
 
 impl Functions {
-    /// Looks at a tracing directory.
+    /// Examines a tracing directory.
     fn of(tracefs: &Tracefs) -> Self {
         let readme = fs::read(tracefs.kernel().join("README")).unwrap_or_default();
         let readme = String::from_utf8_lossy(&readme);
@@ -188,7 +189,7 @@ impl Functions {
         }
     }
 
-    /// What is missing for a line of `dynamic_events`.
+    /// Requirement that a line of `dynamic_events` lacks.
     fn lacks_probe(&self, definition: &str) -> Option<Lack> {
         let is_of_program = definition.split(' ').nth(1).is_some_and(|place| place.starts_with('/'));
         let (is_there, name) = match definition.chars().next() {
@@ -205,7 +206,7 @@ impl Functions {
     }
 }
 
-/// Whether a path of `modules.dep` is that of rhist, compressed or not.
+/// Whether a path of `modules.dep` is the module rhist, compressed or not.
 fn is_module(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     name.split('.').next() == Some("rhist") && name.contains(".ko")
@@ -216,13 +217,13 @@ fn is_writable(tracefs: &Tracefs) -> bool {
     rustix::fs::access(tracefs.dir().join("instances"), all).is_ok()
 }
 
-/// The variable has four bytes of attributes, and one that is 1 if Secure Boot is on.
+/// Reads the EFI variable: four bytes of attributes, then 1 if Secure Boot is on.
 fn secure_boot(efivars: &Path) -> Option<bool> {
     let variable = fs::read(efivars.join("SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c")).ok()?;
     variable.get(4).map(|byte| *byte == 1)
 }
 
-/// The word in brackets, unless it is `none`.
+/// Parses the word in brackets. `None` for `none`.
 fn lockdown(text: &str) -> Option<String> {
     let word = text.split_once('[')?.1.split_once(']')?.0;
     (word != "none").then(|| word.to_owned())

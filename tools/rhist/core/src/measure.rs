@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! For measurements among the tests.
+//! Clock for measurements in tests.
 
 use rustix::time::ClockId;
 use rustix::time::clock_gettime;
 
-/// Milliseconds of a CPU that this thread has used: others on the machine change little of it.
+/// Milliseconds of CPU time of this thread. Other load on the machine hardly changes it.
 pub(crate) fn cpu_ms() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Hits of which no trigger knows: the kernel has not called for them, or the module had no room for their records.
+//! Counts missed hits: the kernel did not call the probe, or the module had no buffer for the
+//! record. No trigger sees them.
 //!
-//! The kernel counts them for probes of functions (`kprobe_profile`), the module for each event (`hist_stats`). That of fprobes
-//! and uprobes is counted by nobody whom one could ask.
+//! The kernel counts them for kprobes (`kprobe_profile`), the module for each event (`hist_stats`).
+//! For fprobes and uprobes no readable counter exists.
 
 use std::fs;
 use std::path::Path;
@@ -14,11 +15,13 @@ use crate::plan::events_of;
 use crate::question::Backend;
 use crate::tracefs::Tracefs;
 
-/// How often the kernel's files are read again, since others make and remove probes.
+/// Attempts to read a consistent state of the kernel's files while other processes create and
+/// remove probes.
 const ATTEMPTS: usize = 20;
 
-/// How many there were until now of the events of a plan, or since they were made. `None` if nobody
-/// has counted them, or they cannot be told from those of others now.
+/// Reads the number of hits that the events of a plan have missed so far, for probes since their
+/// creation. `None` if nothing counts them, or the counts cannot be attributed to the plan right
+/// now.
 pub fn read(tracefs: &Tracefs, plan: &Plan) -> Option<u64> {
     let text = |path: &Path| fs::read_to_string(path).unwrap_or_default();
     let kernel = |file: &str| text(&tracefs.kernel().join(file));
@@ -40,7 +43,7 @@ pub fn read(tracefs: &Tracefs, plan: &Plan) -> Option<u64> {
     }
 }
 
-/// Why none of the probes of a plan is called, if the machine is set so.
+/// Explains why none of the probes of a plan is called, if a sysctl disables them.
 pub fn disabled(plan: &Plan) -> Option<&'static str> {
     let is_off = |path: &str| fs::read_to_string(path).is_ok_and(|text| text.trim() == "0");
     let is_fprobe = |step: &Step| matches!(step, Step::Probe { definition, .. } if definition.starts_with('f'));
@@ -53,7 +56,7 @@ pub fn disabled(plan: &Plan) -> Option<&'static str> {
     None
 }
 
-/// Whether a step makes a kprobe or kretprobe.
+/// Whether a step creates a kprobe or kretprobe.
 fn is_kprobe(step: &Step) -> bool {
     let Step::Probe { definition, .. } = step else {
         return false;
@@ -62,9 +65,9 @@ fn is_kprobe(step: &Step) -> bool {
     definition.starts_with(['p', 'r']) && !is_of_program
 }
 
-/// Hits that the probes of a group have missed. `kprobe_profile` has no groups: its lines are in
-/// the order of those of `kprobe_events`, as long as nobody makes or removes a probe between the
-/// two readings. `None` if somebody did each time.
+/// Sums the hits that the probes of a group have missed. `kprobe_profile` does not show groups: its
+/// lines are in the order of `kprobe_events`, provided that no probe was created or removed between
+/// the two reads. `None` if that happened at each attempt.
 fn by_kernel(read: impl Fn(&str) -> String, group: &str) -> Option<u64> {
     let mut probes = read("kprobe_events");
     for _ in 0..ATTEMPTS {
@@ -77,7 +80,7 @@ fn by_kernel(read: impl Fn(&str) -> String, group: &str) -> Option<u64> {
     None
 }
 
-/// Sums the missed hits of a group's probes; line N of one file belongs to line N of the other.
+/// Sums the missed hits of a group. Line N of one file belongs to line N of the other.
 fn of_group(probes: &str, profile: &str, group: &str) -> u64 {
     let missed = |(probe, profile): (&str, &str)| {
         let (found, _) = probe.split(' ').next()?.split_once(':')?.1.split_once('/')?;
@@ -87,7 +90,8 @@ fn of_group(probes: &str, profile: &str, group: &str) -> u64 {
     probes.lines().zip(profile.lines()).filter_map(missed).sum()
 }
 
-/// Hits of these events that the module has lost, from lines `system:event  source, 3 lost`.
+/// Sums the hits of these events that the module has lost, from lines `system:event  source, 3
+/// lost`.
 fn by_module(stats: &str, events: &[String]) -> u64 {
     let lost = |line: &str| {
         let (event, rest) = line.split_once(' ')?;
@@ -121,11 +125,12 @@ mod tests {
         assert_eq!(by_kernel(|_| String::new(), "rhist_1_2"), Some(0));
     }
 
-    /// Probes of two runs have the same names, and that of a third one goes between two readings.
+    /// Probes of two runs have the same names, and a third run's probe disappears between two
+    /// reads.
     #[test]
     fn missed_by_another_run() {
         let texts = [
-            // With it, and without.
+            // The files with the third run's probe, and without it.
             (
                 "p:x/probe0 a\np:rhist_1_2/probe0 b\np:rhist_3_4/probe0 c\n",
                 " probe0 9 5\n probe0 9 7\n probe0 9 700\n",
@@ -148,7 +153,7 @@ mod tests {
             };
             assert_eq!(by_kernel(read, "rhist_1_2"), Some(7), "{goes_after}");
         }
-        // Nobody waits until others have done.
+        // Gives up instead of waiting for the other processes.
         let reads = Cell::new(0);
         let read = |_: &str| {
             reads.set(reads.get() + 1);

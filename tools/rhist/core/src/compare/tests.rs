@@ -5,7 +5,7 @@ use crate::table::Dist;
 use crate::table::Text;
 use crate::table::Time;
 
-/// A generator of pseudorandom numbers from 0 to 1 (xorshift64*).
+/// Generator of pseudorandom numbers from 0 to 1 (xorshift64*).
 struct Random(u64);
 
 impl Random {
@@ -25,7 +25,8 @@ fn column(name: &str, unit: Unit) -> Column {
     }
 }
 
-/// Waits and bytes of commands in the second that begins at `start`: so many, around so many nanoseconds.
+/// One second from `start` with waits and bytes of each command: name, number of events, typical
+/// wait in nanoseconds.
 fn interval(random: &mut Random, start: u64, comms: &[(&str, u64, f64)]) -> Interval {
     let time = |seconds| Time {
         monotonic_ns: seconds * 1_000_000_000,
@@ -56,7 +57,8 @@ fn interval(random: &mut Random, start: u64, comms: &[(&str, u64, f64)]) -> Inte
     }
 }
 
-/// So many seconds, with `sed` that waits around `middle`, and `awk` that does not change.
+/// Recording of `seconds` intervals: the waits of `sed` are around `middle`, the ones of `awk` stay
+/// the same.
 fn sample(random: &mut Random, seconds: u64, middle: f64) -> Sample {
     let mut sample = Sample::default();
     for start in 0..seconds {
@@ -88,7 +90,7 @@ fn what_differs_is_found() {
         format!("{key} {} {column}", difference.measure.quantile.unwrap_or("rate"))
     };
     let names: Vec<_> = differences.iter().map(name).collect();
-    // In 25 values there is no 99th percentile.
+    // 25 values are too few for p99.
     let all = ["rate hits", "p50 wait", "p90 wait", "p99 wait", "rate bytes"];
     let expected = all
         .map(|name| format!("all {name}"))
@@ -112,7 +114,7 @@ fn what_differs_is_found() {
     }
 }
 
-/// Of recordings of the same kind, not more than one in twenty has any difference.
+/// At most one in twenty pairs of recordings of the same load shows any difference.
 #[test]
 fn what_does_not_differ_is_rarely_found() {
     let mut random = Random(42);
@@ -160,7 +162,7 @@ fn what_misleads_is_told() {
             &[("sed", 200, 50_000.0 * 1.1f64.powi(start as i32))],
         ));
     }
-    // As Ctrl-C ends it.
+    // Short last interval, as after Ctrl-C.
     let mut last = interval(&mut random, 40, &[("sed", 1, 50_000.0)]);
     last.to.monotonic_ns -= 900_000_000;
     slow.add(last);

@@ -21,10 +21,10 @@ use crate::tracefs::format::Field;
 use crate::tracefs::format::FieldKind;
 use crate::tracefs::format::Format;
 
-/// Parentheses in each other that are read.
+/// Limit of nested parentheses.
 const DEPTH_MAX: usize = 16;
 
-/// Keys that a histogram has at most.
+/// Limit of keys of a histogram.
 const KEYS_MAX: usize = 8;
 
 /// Checks a list of keys, as `--by` takes it.
@@ -81,7 +81,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// All of the text, and what it yields.
+    /// Parses the whole text. Returns the kind of its value.
     fn all(mut self) -> Result<FieldKind, Problem> {
         let kind = self.expression()?;
         match self.tokens.next() {
@@ -92,10 +92,9 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Fails if a key is the address of a text that the event has, too.
+    /// Rejects a key that is the address of a string which the event also carries as text.
     fn check_address(&mut self, field: &Token<'_>) -> Result<(), Problem> {
-        // The kernel reads a string that a key points to from its own memory, and this one is in a
-        // program's.
+        // For such a key the kernel would read kernel memory at an address in user space.
         let rest = self.text.trim().strip_prefix(field.text);
         match self.place == Place::Key && matches!(rest, Some("" | ".string")) {
             true => names::check_address(self.format, field.text, field.at.clone(), ".hex"),
@@ -122,7 +121,7 @@ impl<'a> Parser<'a> {
         Ok(kind)
     }
 
-    /// Fails unless an operand is a number.
+    /// Requires that an operand is a number.
     fn number(&self, kind: FieldKind, at: Range<usize>, operator: &str) -> Result<(), Problem> {
         let text = self.text.get(at.clone()).unwrap_or_default();
         let at = at.start..at.start + text.trim_end().len();
@@ -145,7 +144,8 @@ impl<'a> Parser<'a> {
                     let title = format!("{} is {}", token.text, kind.noun());
                     return Err(Problem::new(token.at, title).label("a histogram cannot use it"));
                 }
-                // Of a field that is called so it is known without the modifier.
+                // A field named like an address (such as `saddr`) prints as one without the
+                // modifier.
                 let is_bytes = kind == FieldKind::Bytes && !self.tokens.peek().is_some_and(|next| next.text == ".");
                 if is_bytes && !self.format.field(token.text).is_some_and(Field::is_address) {
                     let title = format!("{} is {}", token.text, kind.noun());
@@ -179,7 +179,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Behind `(`.
+    /// Parses up to the closing parenthesis; `open` is the place of the opening one.
     fn parentheses(&mut self, open: Range<usize>) -> Result<FieldKind, Problem> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
@@ -193,7 +193,7 @@ impl<'a> Parser<'a> {
         self.modifier(None, kind)
     }
 
-    /// What follows the field `name`, or an expression in parentheses.
+    /// Parses an optional modifier after the field `name`, or after an expression in parentheses.
     fn modifier(&mut self, name: Option<&str>, kind: FieldKind) -> Result<FieldKind, Problem> {
         let Some(dot) = self.take(".") else { return Ok(kind) };
         let Some(word) = self.tokens.next_if(|token| token.kind == TokenKind::Word) else {
@@ -238,7 +238,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Which modifiers are possible.
+    /// Lists the modifiers that fit, for messages.
     fn possible(&self, name: Option<&str>, kind: FieldKind) -> String {
         let fitting = MODIFIERS
             .iter()
@@ -276,7 +276,7 @@ impl<'a> Parser<'a> {
         if modifier.fits(name, kind) || name.is_some_and(|name| name.starts_with('$')) {
             return Ok(());
         }
-        // A number may be one of IPv4, though it mostly is not.
+        // Accepts any unsigned number of 4 bytes: it may be an IPv4 address.
         let is_ipv4 = |field: &Field| field.kind == FieldKind::Number && field.size == 4 && !field.signed;
         if modifier.fits == Fits::Address && name.and_then(|name| self.format.field(name)).is_some_and(is_ipv4) {
             return Ok(());
@@ -298,7 +298,7 @@ impl<'a> Parser<'a> {
         Err(problem.help(self.possible(name, kind)))
     }
 
-    /// `=n` behind a modifier.
+    /// Parses `=n` after a modifier.
     fn check_number(&mut self, modifier: &Modifier, at: Range<usize>) -> Result<(), Problem> {
         let name = modifier.name;
         let Some(equals) = self.take("=") else {

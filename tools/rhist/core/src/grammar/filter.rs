@@ -17,10 +17,10 @@ use crate::tracefs::format::Field;
 use crate::tracefs::format::FieldKind;
 use crate::tracefs::format::Format;
 
-/// Bytes of a string in a filter, at most.
+/// Maximum length of a string in a filter, in bytes.
 const STRING_MAX: usize = 255;
 
-/// What comparisons there are, and what could be taken for one.
+/// Comparison operators.
 const COMPARISONS: [&str; 8] = ["==", "!=", "<=", ">=", "<", ">", "&", "~"];
 
 /// Checks a filter, as `--where` takes it.
@@ -35,7 +35,7 @@ struct Parser<'a> {
     tokens: Peekable<IntoIter<Token<'a>>>,
 }
 
-/// The left side of a comparison.
+/// Left side of a comparison.
 struct Subject<'a> {
     name: &'a str,
     at: Range<usize>,
@@ -43,32 +43,32 @@ struct Subject<'a> {
     suffix: Suffix,
 }
 
-/// What follows the field of a comparison.
+/// Modifier of the field in a comparison.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Suffix {
-    /// Nothing.
+    /// Plain field.
     None,
-    /// `.ustring`
+    /// `.ustring`: a string of user space.
     Ustring,
-    /// `.function`
+    /// `.function`: an address in a kernel function.
     Function,
-    /// `.ip`
+    /// `.ip`: an address of the internet protocol.
     Ip,
 }
 
 impl<'a> Parser<'a> {
     fn all(mut self) -> Result<(), Problem> {
-        // Open parentheses, so that depth takes no stack.
+        // Places of open parentheses. A list instead of recursion, so that nesting uses no stack.
         let mut open: Vec<Range<usize>> = Vec::new();
         loop {
-            // An operand.
+            // Operand, after any number of `!` and `(`.
             while let Some(token) = self.tokens.next_if(|token| matches!(token.text, "!" | "(")) {
                 if token.text == "(" {
                     open.push(token.at);
                 }
             }
             self.comparison()?;
-            // What can follow one.
+            // Closing parentheses, then an operator or the end.
             while let Some(close) = self.tokens.next_if(|token| token.text == ")") {
                 if open.pop().is_none() {
                     return Err(Problem::new(close.at, "there is no ( for this )"));
@@ -89,7 +89,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `field operator value`.
+    /// Parses `field operator value`.
     fn comparison(&mut self) -> Result<(), Problem> {
         let subject = self.subject()?;
         let operator = self.operator(&subject)?;
@@ -155,7 +155,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Behind the dot of a field.
+    /// Parses the word after the dot of a field.
     fn suffix(&mut self, dot: Range<usize>) -> Result<Suffix, Problem> {
         let help = "a filter has only .function, for an address of the kernel, .ip, for one of the internet protocol, and \
                     .ustring, for a string of user space";
@@ -234,8 +234,7 @@ impl<'a> Parser<'a> {
                 token.at,
                 format!("a string in a filter has at most {STRING_MAX} bytes"),
             )),
-            // Without .ustring, the kernel reads the string from its own memory, and this one is in
-            // a program's.
+            // Without .ustring, the kernel would read kernel memory at an address in user space.
             TokenKind::Quoted if subject.suffix == Suffix::None => {
                 names::check_address(self.format, name, subject.at.clone(), "")
             }
@@ -254,7 +253,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A word as a value, which is always wrong: says what it should be.
+    /// Explains why a word is wrong as a value, and suggests the right form.
     fn word(&self, subject: &Subject<'_>, operator: &Token<'_>, token: Token<'_>) -> Problem {
         let Subject { name, kind, .. } = *subject;
         let (operator, text) = (operator.text, token.text);
@@ -308,7 +307,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// An address, or a network: as far as there is no blank.
+    /// Parses an address or a network. It ends at the first blank.
     fn address(&mut self, first: Token<'a>) -> Result<(), Problem> {
         let mut at = first.at;
         let is_part = |token: &Token<'_>| {
@@ -334,7 +333,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `{list}` behind `CPUS`.
+    /// Parses `{list}` after `CPUS`.
     fn cpus(&mut self, at: Range<usize>) -> Result<(), Problem> {
         let problem = |at| Problem::new(at, "CPUS needs a list of CPUs").label("as in CPUS{0-3,8}");
         if self.tokens.next_if(|token| token.text == "{").is_none() {

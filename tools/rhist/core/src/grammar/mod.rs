@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The language of hist triggers, as far as people write it: keys, values and filters. Each is checked before anything is
-//! written to the kernel, so that the answer can say more than the kernel's error.
+//! Grammar of hist triggers for the parts that people write: keys, values and filters. Each is
+//! checked before anything is written to the kernel, because the messages here say more than the
+//! kernel's error log.
 
 mod expression;
 mod filter;

@@ -1,51 +1,51 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Modifiers: what follows a field behind a dot. One table for checks, completion and help.
+//! Modifiers of fields, such as `.log2`. One table serves checks, completion and help.
 
 use crate::tracefs::format::Field;
 use crate::tracefs::format::FieldKind;
 use crate::tracefs::format::Format;
 
-/// What can follow a field behind a dot.
+/// A modifier, written after a field and a dot.
 #[derive(Debug)]
 pub struct Modifier {
-    /// Its name, without the dot.
+    /// Name without the dot.
     pub name: &'static str,
-    /// The number behind `=`.
+    /// Rule for the number after `=`.
     pub number: NumberRule,
-    /// What it may follow.
+    /// Kind of field that it applies to.
     pub fits: Fits,
-    /// Whether keys take it.
+    /// Whether keys accept it.
     pub key: bool,
-    /// Whether values take it.
+    /// Whether values accept it.
     pub value: bool,
-    /// What it does, in a few words.
+    /// Short description for completion and help.
     pub about: &'static str,
 }
 
-/// Which number follows a modifier.
+/// Rule for the number after `=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberRule {
-    /// None.
+    /// Not allowed.
     Never,
-    /// None, or a scale from 0 to 5. With a scale only rhist knows it.
+    /// Optional scale from 0 to 5. Only rhist supports a scale, C does not.
     Scale,
-    /// A width of at least 1.
+    /// Required width, at least 1.
     Width,
 }
 
-/// What a modifier may follow.
+/// Kind of field that a modifier applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fits {
-    /// A number.
+    /// Numbers, also addresses of strings.
     Number,
-    /// A stack.
+    /// Stack traces.
     Stack,
-    /// Bytes of an address.
+    /// Byte arrays that hold an address of the internet protocol.
     Address,
-    /// The address of a string.
+    /// Pointers to strings.
     TextPointer,
-    /// Only the field with this name.
+    /// The field with this name only.
     Field(&'static str),
 }
 
@@ -71,7 +71,7 @@ const fn value(name: &'static str, number: NumberRule, about: &'static str) -> M
     }
 }
 
-/// All modifiers, those of keys first.
+/// All modifiers. Modifiers of keys come first.
 pub const MODIFIERS: [Modifier; 17] = [
     Modifier {
         value: true,
@@ -146,12 +146,12 @@ pub const MODIFIERS: [Modifier; 17] = [
 ];
 
 impl Modifier {
-    /// The modifier with this name.
+    /// Looks up a modifier by name.
     pub fn find(name: &str) -> Option<&'static Self> {
         MODIFIERS.iter().find(|modifier| modifier.name == name)
     }
 
-    /// Whether it may follow the field `name`, which holds `kind`. Expressions have no name.
+    /// Whether it applies to the field `name` of this kind. Expressions have `None` as name.
     pub fn fits(&self, name: Option<&str>, kind: FieldKind) -> bool {
         match self.fits {
             Fits::Number => matches!(kind, FieldKind::Number | FieldKind::TextPointer),
@@ -162,7 +162,7 @@ impl Modifier {
         }
     }
 
-    /// With a dot, and with a number if it needs one.
+    /// How to write it: with the dot, and a number if it needs one.
     pub fn example(&self) -> String {
         match self.number {
             NumberRule::Width => format!(".{}=10", self.name),
@@ -171,8 +171,8 @@ impl Modifier {
     }
 }
 
-/// The modifiers that make sense of a field of `event` as a key, the most useful first. Others may be possible, such as the
-/// symbol of a length.
+/// Modifiers that make sense for a field of `event` as a key, the most useful first. The kernel
+/// accepts others too, such as `.sym` for a length.
 pub fn of_key(event: &Format, field: &Field) -> Vec<&'static Modifier> {
     find_all(match meaning(event, field) {
         Meaning::Syscall => &["syscall"],
@@ -186,7 +186,7 @@ pub fn of_key(event: &Format, field: &Field) -> Vec<&'static Modifier> {
     })
 }
 
-/// The modifiers that make sense of a field of `event` as a value.
+/// Modifiers that make sense for a field of `event` as a value.
 pub fn of_value(event: &Format, field: &Field) -> Vec<&'static Modifier> {
     find_all(match meaning(event, field) {
         Meaning::Quantity => &["dist", "min", "max", "avg"],
@@ -198,15 +198,15 @@ fn find_all(names: &[&str]) -> Vec<&'static Modifier> {
     names.iter().filter_map(|name| Modifier::find(name)).collect()
 }
 
-/// What a number stands for, as far as type and name tell.
+/// Meaning of a number, guessed from the type and name of the field.
 enum Meaning {
     Syscall,
     Address,
     Stack,
     Internet,
-    /// A string that is elsewhere.
+    /// Pointer to a string.
     Text,
-    /// One of several things: sums and ranges make no sense.
+    /// Identifier, for which sums and ranges make no sense.
     Identity,
     Quantity,
     Nothing,
@@ -219,7 +219,7 @@ fn meaning(event: &Format, field: &Field) -> Meaning {
         FieldKind::Stack => Meaning::Stack,
         FieldKind::Bytes if field.is_address() => Meaning::Internet,
         FieldKind::Text | FieldKind::CpuMask | FieldKind::Bytes | FieldKind::Other => Meaning::Nothing,
-        // The text is in the memory of a program, where a key cannot read it.
+        // Pointer to user memory, which a key cannot read.
         FieldKind::TextPointer if event.text_behind(name).is_some() => Meaning::Identity,
         FieldKind::TextPointer => Meaning::Text,
         FieldKind::Number if name == "__syscall_nr" || (name == "id" && event.name.starts_with("sys_e")) => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Names that any event has beside its fields.
+//! Names that every event has in addition to its fields.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::suggest;
 use crate::tracefs::format::FieldKind;
 use crate::tracefs::format::Format;
 
-/// What keys and values of any event may name beside its own fields: name, content, and what it is.
+/// Names in keys and values of any event besides its fields, each with kind and description.
 pub const KEY_NAMES: [(&str, FieldKind, &str); 5] = [
     ("common_pid", FieldKind::Number, "the thread that was running"),
     ("common_comm", FieldKind::Text, "its name"),
@@ -18,7 +18,7 @@ pub const KEY_NAMES: [(&str, FieldKind, &str); 5] = [
     ("common_stacktrace", FieldKind::Stack, "the stack of the kernel"),
 ];
 
-/// What filters of any event may name beside its own fields.
+/// Names in filters of any event besides its fields, each with kind and description.
 pub const FILTER_NAMES: [(&str, FieldKind, &str); 4] = [
     ("common_pid", FieldKind::Number, "the thread that was running"),
     ("COMM", FieldKind::Text, "its name"),
@@ -26,7 +26,7 @@ pub const FILTER_NAMES: [(&str, FieldKind, &str); 4] = [
     ("common_cpu", FieldKind::Number, "the CPU"),
 ];
 
-/// Older names that the kernel takes, too.
+/// Older names that the kernel still accepts.
 const ALIASES: [(&str, FieldKind); 7] = [
     ("cpu", FieldKind::Number),
     ("CPU", FieldKind::Number),
@@ -37,7 +37,7 @@ const ALIASES: [(&str, FieldKind); 7] = [
     ("hitcount", FieldKind::Number),
 ];
 
-/// What is checked.
+/// Part of the trigger that is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Key,
@@ -45,8 +45,8 @@ pub(super) enum Place {
     Filter,
 }
 
-/// Fails if a field is the address of a text that the event has, too. With this modifier it can be
-/// taken as what it is.
+/// Rejects a pointer to a string that the event also carries as text. With `modifier`, the pointer
+/// itself can still be used.
 pub(super) fn check_address(format: &Format, name: &str, at: Range<usize>, modifier: &str) -> Result<(), Problem> {
     match format.text_behind(name) {
         Some(text) => {
@@ -58,9 +58,9 @@ pub(super) fn check_address(format: &Format, name: &str, at: Range<usize>, modif
     }
 }
 
-/// What the field of this name holds.
+/// Looks up the kind of the field `name`.
 pub(super) fn kind(format: &Format, name: &str, at: Range<usize>, place: Place) -> Result<FieldKind, Problem> {
-    // A variable can hold anything.
+    // The kind of a variable is unknown here, so anything goes.
     if name.starts_with('$') {
         return Ok(FieldKind::Number);
     }

@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Words and signs of keys and filters, with their places.
+//! Splits keys and filters into words and signs with their positions.
 
 use std::ops::Range;
 
-/// A piece of a text.
+/// A word, number, string or sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
-    /// As it is written.
+    /// Text as written.
     pub text: &'a str,
-    /// Where, in bytes.
+    /// Range of bytes in the whole text.
     pub at: Range<usize>,
 }
 
-/// What a piece of a text is.
+/// Kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
-    /// A name; with `$` in front for a variable.
+    /// Name; begins with `$` for a variable.
     Word,
-    /// Something that begins with a digit.
+    /// Starts with a digit.
     Number,
-    /// A string with its quotes.
+    /// String with its quotes.
     Quoted,
-    /// A string without the quote at its end.
+    /// String whose closing quote is missing.
     OpenQuote,
-    /// A sign, the longest that is possible there.
+    /// Sign or operator, the longest match.
     Sign,
-    /// No part of any key or filter.
+    /// Character that occurs in no key or filter.
     Other,
 }
 
@@ -37,10 +37,10 @@ const SIGNS: [&str; 23] = [
     ".", ":",
 ];
 
-/// Signs of arithmetic.
+/// Arithmetic operators.
 const OPERATORS: [&str; 4] = ["+", "-", "*", "/"];
 
-/// Takes a text to pieces. All of it is in one of them, apart from white space.
+/// Splits a text into tokens. They cover everything except white space.
 pub fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let mut start = 0;
@@ -59,7 +59,7 @@ pub fn tokens(text: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// Kind and length of the token that a text begins with; no kind for white space.
+/// Kind and length of the first token; the kind is `None` for white space.
 fn token(rest: &str, first: char) -> (Option<TokenKind>, usize) {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let word = |skip: usize| rest[skip..].find(|c| !is_word(c)).map_or(rest.len(), |at| at + skip);
@@ -79,7 +79,7 @@ fn token(rest: &str, first: char) -> (Option<TokenKind>, usize) {
     }
 }
 
-/// Cuts a list of keys at the commas that are not in parentheses; each key with its place.
+/// Splits a list of keys at the commas outside parentheses. Returns the range of each key.
 pub fn split_list(text: &str) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
     let (mut start, mut depth) = (0, 0usize);

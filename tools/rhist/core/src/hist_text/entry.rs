@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! An entry: `{ key: …, key: … } hitcount: …  value: …`, and below it what actions have stored.
+//! Parses entries: `{ key: …, key: … } hitcount: …  value: …`, followed by the values that actions
+//! stored.
 
 use std::io::BufRead;
 use std::sync::Arc;
@@ -19,11 +20,11 @@ use crate::table::Text;
 use crate::table::Value;
 use crate::table::Worst;
 
-/// What is before each function of a stack.
+/// Indent of each function of a stack.
 const INDENT: &[u8] = b"         ";
 
 impl Layout {
-    /// Reads an entry.
+    /// Parses an entry.
     pub(super) fn entry<R: BufRead>(&self, text: &mut Scanner<R>) -> Result<Row, ReadError> {
         let keys = self.keys(text)?;
         text.expect(b" hitcount:")?;
@@ -41,7 +42,7 @@ impl Layout {
             })?;
             let value = text.number(10)?;
             let saved = self.saved(text)?.into();
-            // The kernel begins with 0, and stores what is larger.
+            // 0 is the initial value: the kernel has stored nothing yet.
             if self.worst == Some(n) && value > 0 {
                 let value = value.into();
                 worst = Some(Worst { value, saved });
@@ -59,7 +60,7 @@ impl Layout {
     fn keys<R: BufRead>(&self, text: &mut Scanner<R>) -> Result<Vec<Key>, ReadError> {
         text.expect(b"{ ")?;
         let has_stack = |field: &Field| matches!(field.modifier, Some(Modifier::Stack | Modifier::FieldStack));
-        // The newline of a stack is in place of the space.
+        // The newline after a stack replaces the space.
         let close: &[u8] = match self.keys.iter().any(has_stack) {
             true => b"} hitcount:",
             false => b" } hitcount:",
@@ -79,7 +80,7 @@ impl Layout {
         Ok(keys)
     }
 
-    /// Reads what `save()` has stored.
+    /// Parses the fields stored by `save()`.
     fn saved<R: BufRead>(&self, text: &mut Scanner<R>) -> Result<Vec<(Arc<str>, Key)>, ReadError> {
         let mut saved = Vec::with_capacity(self.saved.len());
         for (n, name) in self.saved.iter().enumerate() {
@@ -99,7 +100,7 @@ impl Layout {
 }
 
 impl Field {
-    /// What is behind the name.
+    /// Text between the name and the value.
     fn colon(&self) -> &'static [u8] {
         match self.modifier {
             Some(Modifier::Stack) => b":\n",
@@ -108,7 +109,7 @@ impl Field {
         }
     }
 
-    /// Reads a key behind its name, before `end`.
+    /// Parses the value of a key after its name. `end` is the text that follows.
     fn key_in<R: BufRead>(&self, text: &mut Scanner<R>, end: &[u8]) -> Result<Key, ReadError> {
         text.expect(self.colon())?;
         let width = |modifier| if modifier == Modifier::Sym { 45 } else { 55 };
@@ -129,7 +130,7 @@ impl Field {
                 text.expect(b"[")?;
                 let pid = text.number(10)?;
                 text.expect(b"]")?;
-                // A negative one is shown as a large one.
+                // The kernel prints a negative pid unsigned.
                 let pid = pid as i64;
                 Ok(Key::Task { pid, comm })
             }
@@ -160,7 +161,7 @@ impl Field {
         }
     }
 
-    /// Reads a value with its name.
+    /// Parses a value with its name.
     fn value_in<R: BufRead>(&self, text: &mut Scanner<R>) -> Result<Value, ReadError> {
         text.expect(&self.name)?;
         match self.modifier {
@@ -212,7 +213,7 @@ impl Field {
     }
 }
 
-/// Reads a number that may be negative behind its name.
+/// Parses a name and a number that may be negative.
 fn statistic<R: BufRead>(text: &mut Scanner<R>, name: &[u8]) -> Result<i128, ReadError> {
     text.expect(name)?;
     text.while_in(|&byte| byte == b' ')?;
@@ -220,15 +221,15 @@ fn statistic<R: BufRead>(text: &mut Scanner<R>, name: &[u8]) -> Result<i128, Rea
     Ok(i128::from(text.number(10)?) * sign)
 }
 
-/// Goes on behind a number that is not needed: it may have a fraction, or be a `-`.
+/// Skips a number that is not needed. It may have a fraction, or be `-`.
 fn decimal<R: BufRead>(text: &mut Scanner<R>) -> Result<(), ReadError> {
     text.while_in(|&byte| byte == b' ')?;
     text.while_in(|byte| b"0123456789.-".contains(byte))?;
     Ok(())
 }
 
-/// Reads a range: `~ 2^7 `, whose first number is 65, or `~ 8-15`, or `~ -15 - -8`. C scales
-/// numbers without a sign, so negative ones are in the ranges of large ones.
+/// Parses a range: `~ 2^7 `, which begins at 65, or `~ 8-15`, or `~ -15 - -8`. C scales numbers as
+/// unsigned, so negative ones are in the ranges of large ones.
 fn range<R: BufRead>(text: &mut Scanner<R>) -> Result<Key, ReadError> {
     text.expect(b"~")?;
     if !text.take(b" 2^")? {
@@ -238,7 +239,7 @@ fn range<R: BufRead>(text: &mut Scanner<R>) -> Result<Key, ReadError> {
         let first = statistic(text, b"")?;
         text.take(b" ")?;
         text.expect(b"-")?;
-        // The last bucket of all goes round.
+        // The end of the very last bucket overflows.
         let last = match statistic(text, b"")? {
             last if last < first => u64::MAX.into(),
             last => last,
@@ -259,7 +260,7 @@ fn range<R: BufRead>(text: &mut Scanner<R>) -> Result<Key, ReadError> {
     }
 }
 
-/// A function: a symbol, or an address where there is none.
+/// Parses a function: a symbol, or the address of a function whose symbol is unknown.
 fn frame(shown: &[u8]) -> Frame {
     let shown = Text::from(shown).to_lossy();
     let digits = shown.strip_prefix("0x");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the line of a trigger says of the entries below it.
+//! Layout of the entries, derived from the trigger line above them.
 
 use crate::table::Column;
 use crate::table::Fold;
@@ -9,30 +9,30 @@ use crate::table::Table;
 use crate::table::Text;
 use crate::table::Unit;
 
-/// How entries are shown.
+/// Columns of the entries, in the order of the text.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
     pub(super) keys: Vec<Field>,
-    /// Without the hitcount, and without expressions, which are not shown.
+    /// Without the hitcount, and without expressions, which are not printed.
     pub(super) values: Vec<Field>,
-    /// Actions that show what they have stored.
+    /// Actions that print stored values.
     pub(super) stored: Vec<Stored>,
-    /// What is shown behind each of these.
+    /// Names of the fields printed after each of `stored`.
     pub(super) saved: Vec<Text>,
-    /// Which of these has the largest value that is of interest.
+    /// Index in `stored` of the action that gives [`crate::table::Worst`].
     pub(super) worst: Option<usize>,
 }
 
-/// A key or a value.
+/// Key or value.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Field {
-    /// Its name in entries.
+    /// Name as printed in entries.
     pub(super) name: Text,
-    /// What is behind the name in the trigger, without `=` and what follows that.
+    /// Modifier in the trigger, without `=` and the number.
     pub(super) modifier: Option<Modifier>,
 }
 
-/// How a field is shown.
+/// Format of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Modifier {
     Hex,
@@ -40,7 +40,7 @@ pub(super) enum Modifier {
     SymOffset,
     Execname,
     Syscall,
-    /// Also `.buckets`: how each range is shown tells which it is.
+    /// `.log2` and `.buckets`. The text of each range shows which of the two it is.
     Range,
     Usecs,
     Percent,
@@ -54,7 +54,7 @@ pub(super) enum Modifier {
     Dist,
 }
 
-/// What an action stores.
+/// Handler of an action that stores values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stored {
     Max,
@@ -79,7 +79,7 @@ const MODIFIERS: &[(&str, Modifier)] = &[
     ("dist", Modifier::Dist),
 ];
 
-/// Reads the line of a trigger. Fails with what is wrong with it.
+/// Parses the trigger line. The error describes the fault.
 pub(super) fn read(line: &[u8]) -> Result<(Histogram, Layout), String> {
     let (trigger, paused) = match (line.strip_suffix(b" [active]"), line.strip_suffix(b" [paused]")) {
         (Some(trigger), _) => (trigger, false),
@@ -106,7 +106,7 @@ pub(super) fn read(line: &[u8]) -> Result<(Histogram, Layout), String> {
             b"vals" if values.is_empty() => values = split(rest, b','),
             b"name" if keys.is_empty() => histogram.name = Some(Text::from(rest)),
             b"sort" if !keys.is_empty() => is_behind_sort = true,
-            // Before it may be variables with these names.
+            // Before the sort parameter, variables may have these names.
             b"size" if is_behind_sort => histogram.size = Text::from(rest).to_lossy().parse().unwrap_or(0),
             b"clock" if is_behind_sort => histogram.clock = Some(Text::from(rest).to_lossy()),
             _ => layout.action(token),
@@ -127,7 +127,7 @@ pub(super) fn read(line: &[u8]) -> Result<(Histogram, Layout), String> {
 }
 
 impl Layout {
-    /// Notes what an action shows: `onmax($name).save(…)`. Others show nothing.
+    /// Adds the columns that an action prints: `onmax($name).save(…)`. Other actions print nothing.
     fn action(&mut self, token: &[u8]) {
         let stored = match token {
             _ if token.starts_with(b"onmax(") => Stored::Max,
@@ -165,7 +165,7 @@ impl Field {
     }
 
     fn value(text: &[u8]) -> Field {
-        // A variable has no modifier: its name may have a point.
+        // The dot is part of a variable's name: variables take no modifier.
         if let Some(variable) = text.strip_prefix(b"$") {
             return Field {
                 name: Text::from(variable),
@@ -206,7 +206,7 @@ impl Field {
     }
 }
 
-/// The CPU's name as it is in entries: C says it twice in triggers, `common_cpucpu`.
+/// Name of the CPU as entries print it. C repeats it in triggers: `common_cpucpu`.
 fn once(text: &[u8]) -> &[u8] {
     let again = text.strip_prefix(b"common_cpu").unwrap_or_default();
     match again.split(|&byte| byte == b'.').next() {
@@ -215,18 +215,19 @@ fn once(text: &[u8]) -> &[u8] {
     }
 }
 
-/// Whether a value is one that is summed up, but not shown: those of rhist in parentheses are.
+/// Whether a value is an expression, which C sums without printing it. rhist writes expressions in
+/// parentheses, and prints them.
 fn is_expression(value: &[u8]) -> bool {
     !value.starts_with(b"(") && value.iter().any(|byte| b"+-*/".contains(byte))
 }
 
-/// What is before and behind the first `separator`.
+/// Splits a text at the first `separator`.
 fn find<'a>(text: &'a [u8], separator: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     let at = text.windows(separator.len()).position(|window| window == separator)?;
     Some((text.get(..at)?, text.get(at + separator.len()..)?))
 }
 
-/// The parts of a text between separators that are not in parentheses. None of them is empty.
+/// Splits a text at the separators outside parentheses. Drops empty parts.
 fn split(text: &[u8], separator: u8) -> Vec<&[u8]> {
     let mut depth = 0usize;
     let parts = text.split(|&byte| {

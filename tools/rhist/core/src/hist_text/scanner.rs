@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Reads a text piece by piece. A piece may have newlines, since strings of events may.
+//! Scans a text in pieces. A piece may span lines, since strings of events may contain newlines.
 
 use std::io::BufRead;
 
@@ -8,16 +8,16 @@ use crate::lines::Lines;
 use crate::table::ReadError;
 use crate::table::Text;
 
-/// The rest of a text, of which as many lines are in memory as it takes.
+/// The remaining text. Holds only as many lines in memory as the current piece needs.
 pub(super) struct Scanner<R> {
     lines: Lines<R>,
     buf: Vec<u8>,
     at: usize,
-    /// Whether there are no more lines than those in memory.
+    /// Whether `buf` holds the rest of the text.
     ended: bool,
 }
 
-/// The longest string that is looked for: the kernel's have 256 bytes.
+/// Longest string that is searched for. Strings of the kernel have at most 256 bytes.
 const STRING_MAX: usize = 512;
 
 impl<R: BufRead> Scanner<R> {
@@ -30,7 +30,7 @@ impl<R: BufRead> Scanner<R> {
         }
     }
 
-    /// What is in memory, with at least `len` bytes if there are so many.
+    /// Returns the text in memory: at least `len` bytes, or less at the end of the text.
     fn peek(&mut self, len: usize) -> Result<&[u8], ReadError> {
         while self.buf.len() - self.at < len {
             self.buf.drain(..self.at);
@@ -46,22 +46,22 @@ impl<R: BufRead> Scanner<R> {
         Ok(self.buf.get(self.at..).unwrap_or_default())
     }
 
-    /// Goes on behind `len` bytes that were seen.
+    /// Skips `len` bytes that [`Self::peek`] returned.
     fn skip(&mut self, len: usize) {
         self.at = (self.at + len).min(self.buf.len());
     }
 
-    /// Whether the text is at its end.
+    /// Whether the text is used up.
     pub(super) fn is_at_end(&mut self) -> Result<bool, ReadError> {
         Ok(self.peek(1)?.is_empty())
     }
 
-    /// Whether this comes next.
+    /// Whether `literal` comes next.
     pub(super) fn is_at(&mut self, literal: &[u8]) -> Result<bool, ReadError> {
         Ok(self.peek(literal.len())?.starts_with(literal))
     }
 
-    /// Goes on behind this if it comes next, and returns whether it did.
+    /// Skips `literal` if it comes next. Returns whether it did.
     pub(super) fn take(&mut self, literal: &[u8]) -> Result<bool, ReadError> {
         let found = self.is_at(literal)?;
         if found {
@@ -70,7 +70,7 @@ impl<R: BufRead> Scanner<R> {
         Ok(found)
     }
 
-    /// Goes on behind this. Fails if it does not come next.
+    /// Skips `literal`, or fails.
     pub(super) fn expect(&mut self, literal: &[u8]) -> Result<(), ReadError> {
         if self.take(literal)? {
             return Ok(());
@@ -81,17 +81,17 @@ impl<R: BufRead> Scanner<R> {
         }
     }
 
-    /// The rest of the line without its newline, and whether it had one.
+    /// Takes the rest of the line. Returns it without its newline, and whether it had one.
     pub(super) fn line(&mut self) -> Result<(Vec<u8>, bool), ReadError> {
         let rest = self.peek(1)?;
         let end = rest.iter().position(|&byte| byte == b'\n');
-        // All lines in memory are whole, but for the last one of the text.
+        // Lines are read whole, so only the last line of the text lacks a newline.
         let line = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default().to_vec();
         self.skip(line.len() + usize::from(end.is_some()));
         Ok((line, end.is_some()))
     }
 
-    /// Goes on behind `len` bytes of this line. Fails if it has not so many.
+    /// Skips `len` bytes within this line. Fails if the line is shorter.
     pub(super) fn columns(&mut self, len: usize) -> Result<(), ReadError> {
         let rest = self.peek(len)?;
         if rest.len() < len || rest.iter().take(len).any(|&byte| byte == b'\n') {
@@ -101,7 +101,7 @@ impl<R: BufRead> Scanner<R> {
         Ok(())
     }
 
-    /// The bytes before the next one that is not of these, up to the end of the line.
+    /// Takes bytes as long as `wanted` accepts them, at most to the end of the line.
     pub(super) fn while_in(&mut self, wanted: fn(&u8) -> bool) -> Result<Vec<u8>, ReadError> {
         let rest = self.peek(1)?;
         let end = rest.iter().position(|byte| !wanted(byte)).unwrap_or(rest.len());
@@ -110,7 +110,7 @@ impl<R: BufRead> Scanner<R> {
         Ok(found)
     }
 
-    /// A number of 64 bits in digits to this base, behind spaces.
+    /// Takes spaces, then a number of 64 bits in this base.
     pub(super) fn number(&mut self, base: u32) -> Result<u64, ReadError> {
         while self.take(b" ")? {}
         let rest = self.peek(1)?;
@@ -126,7 +126,8 @@ impl<R: BufRead> Scanner<R> {
         }
     }
 
-    /// A number as `%10llu` shows it, before `end`. `None`: something else comes next.
+    /// Takes a number printed with `%10llu`, followed by `end`. `None` if something else comes
+    /// next.
     pub(super) fn plain_number(&mut self, end: &[u8]) -> Result<Option<u64>, ReadError> {
         let rest = self.peek(20 + end.len())?;
         let spaces = rest.iter().take_while(|&&byte| byte == b' ').count();
@@ -144,13 +145,14 @@ impl<R: BufRead> Scanner<R> {
         Ok(number)
     }
 
-    /// A string that is padded to `width` with spaces, before `end`. Trailing spaces are left out, also its own.
+    /// Takes a string padded to `width` with spaces, followed by `end`. Drops trailing spaces, the
+    /// string's own as well.
     pub(super) fn padded(&mut self, width: usize, end: &[u8]) -> Result<Text, ReadError> {
         let ends_at = |rest: &[u8], len: usize| rest.get(len..).is_some_and(|rest| rest.starts_with(end));
         let rest = self.peek(width + end.len())?;
         let len = match ends_at(rest, width) {
             true => Some(width),
-            // A longer one. It may have what looks like its end.
+            // Longer than the width. The string may contain `end` itself.
             false => {
                 let rest = self.peek(STRING_MAX)?;
                 (width..STRING_MAX).find(|&len| ends_at(rest, len))
@@ -169,14 +171,14 @@ impl<R: BufRead> Scanner<R> {
         Ok(string)
     }
 
-    /// Says what should be here.
+    /// Error: `what` was expected here.
     pub(super) fn expected(&self, what: &str) -> ReadError {
         self.unknown(format!(
             "the entry is not as its trigger has it: there should be {what}"
         ))
     }
 
-    /// Says why this is not understood; or, where the text ends within the line, that it is not complete.
+    /// Error with this description; or that the text is incomplete, if it ends within the line.
     pub(super) fn unknown(&self, what: impl Into<String>) -> ReadError {
         let rest = self.buf.get(self.at..).unwrap_or_default();
         let rest = rest.strip_prefix(b"\n").unwrap_or(rest);
@@ -186,13 +188,13 @@ impl<R: BufRead> Scanner<R> {
         }
     }
 
-    /// Says what is wrong with the line that was read last.
+    /// Error with this description for the line read last.
     pub(super) fn wrong(&self, what: impl Into<String>) -> ReadError {
         let (line, what) = (self.lines.number(), what.into());
         ReadError::Format { line, what }
     }
 
-    /// Says that the text ends too early.
+    /// Error: the text ends too early.
     pub(super) fn incomplete(&self) -> ReadError {
         ReadError::Incomplete {
             line: self.lines.number(),

@@ -5,7 +5,7 @@ use crate::measure::cpu_ms;
 use crate::table::Key;
 use crate::table::Value;
 
-/// A file with one histogram of this trigger, with these entries.
+/// A file with one histogram of this trigger and these entries.
 fn file(trigger: &str, entries: &[&str]) -> String {
     let (count, entries) = (entries.len(), entries.concat());
     format!(
@@ -13,7 +13,7 @@ fn file(trigger: &str, entries: &[&str]) -> String {
     )
 }
 
-/// Shows what was read of an entry: keys, values, and what was stored with the maximum.
+/// Formats a parsed entry: keys, hits, values, and the fields stored with the maximum.
 fn shown(trigger: &str, entry: &str) -> String {
     match read(file(trigger, &[entry]).as_bytes()) {
         Err(error) => error.to_string(),
@@ -43,7 +43,7 @@ fn values_without_a_bucket() {
 fn forms_that_are_rare() {
     let long = "x".repeat(60);
     let entries = [
-        // A stack in a field of a synthetic event: its first line has no newline before it.
+        // A stack in a field of a synthetic event: the first line follows without a newline.
         (
             "hist:keys=stack.stacktrace,pid:vals=hitcount:sort=hitcount:size=2048",
             "{ stack.stacktrace         schedule+0x1/0x2\n         0x12\n, pid:          7} hitcount:          1\n",
@@ -52,7 +52,7 @@ fn forms_that_are_rare() {
             "hist:keys=stack.stacktrace:vals=hitcount:sort=hitcount:size=2048",
             "{ stack.stacktrace} hitcount:          1\n",
         ),
-        // Of older kernels.
+        // Format of older kernels.
         (
             "hist:keys=stacktrace:vals=hitcount:sort=hitcount:size=2048",
             "{ stacktrace:\n         f+0x1/0x2 [mod]\n} hitcount:          1\n",
@@ -84,7 +84,7 @@ fn forms_that_are_rare() {
 
 #[test]
 fn the_cpu_twice() {
-    // As C has a distribution of CPUs.
+    // C's name for a distribution over CPUs.
     let trigger = "hist:keys=common_cpucommon_cpu.log2:vals=hitcount,common_cpucommon_cpu:sort=hitcount:size=2048";
     let entry = "{ common_cpu: ~ 2^1  } hitcount:          3  common_cpu:          6\n";
     let histograms = read(file(trigger, &[entry]).as_bytes()).unwrap();
@@ -133,7 +133,7 @@ fn nothing_is_no_histogram() {
     assert_eq!(read(&b""[..]).unwrap(), []);
 }
 
-/// Prints milliseconds of a CPU. Run with `cargo test --release -- --ignored --nocapture`.
+/// Prints milliseconds of CPU time. Run with `cargo test --release -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn speed_of_many_entries() {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A place in a line of JSON. There may be a hundred thousand lines in each interval, so they are read without anything in
-//! between.
+//! Cursor in a line of JSON. Parses directly into the result, since an interval may have a hundred
+//! thousand lines.
 
-/// What is wrong with a line. Small where nothing is.
+/// Description of a fault. Boxed twice, so that `Result` stays small.
 #[derive(Debug)]
 pub(super) struct Wrong(Box<Box<str>>);
 
@@ -21,23 +21,24 @@ impl From<Wrong> for String {
     }
 }
 
-/// A place in a line of JSON. What reads a value leaves it behind this, or fails with what is wrong there.
+/// Position in a line of JSON. Methods that read a value move it past the value, or fail with a
+/// description.
 pub(super) struct Cursor<'a> {
     line: &'a str,
     at: usize,
 }
 
 impl<'a> Cursor<'a> {
-    /// At the begin of a line. Fails if it is not UTF-8.
+    /// Starts at the beginning of a line. Fails if it is not UTF-8.
     pub(super) fn new(line: &'a [u8]) -> Result<Self> {
-        // Looking at the whole line once takes less time than at each string in it.
+        // Faster than a check of each string in the line.
         match str::from_utf8(line) {
             Ok(line) => Ok(Cursor { line, at: 0 }),
             Err(_) => Err("it is not JSON: it is not UTF-8".into()),
         }
     }
 
-    /// Fails if there is more in the line.
+    /// Fails unless the line ends here.
     pub(super) fn end(&mut self) -> Result<()> {
         match self.peek() {
             None => Ok(()),
@@ -51,7 +52,8 @@ impl<'a> Cursor<'a> {
         self.items(b']', "`,` or `]`", element)
     }
 
-    /// Reads an object whose members have any names: each value with `read`, which is given its name as it is written.
+    /// Reads an object whose members may have any names. Calls `read` for each value with its name
+    /// as written.
     pub(super) fn map(&mut self, mut read: impl FnMut(&mut Self, &str) -> Result<()>) -> Result<()> {
         self.take(b'{', "an object")?;
         self.items(b'}', "`,` or `}`", |cursor| {
@@ -60,8 +62,9 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Reads an object of these members: each value with `read`. Others are passed. They are found most quickly in this
-    /// order, in which rhist writes them. Names are given as `"name":`.
+    /// Reads an object. Calls `read` for each value of a member in `members`, and skips others.
+    /// Names are given as `"name":`. Fastest if the members come in this order, as rhist writes
+    /// them.
     pub(super) fn object<M: Copy>(
         &mut self,
         members: &[(&str, M)],
@@ -91,7 +94,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Reads what is between commas, each with `item`, to the byte that ends it.
+    /// Reads items separated by commas, each with `item`, up to the byte `end`.
     fn items(&mut self, end: u8, expected: &str, mut item: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
         if self.takes(end) {
             return Ok(());
@@ -104,14 +107,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads the name of a member, and the colon behind it.
+    /// Reads the name of a member and its colon.
     fn name(&mut self) -> Result<&'a str> {
         let name = self.string()?;
         self.take(b':', "`:`")?;
         Ok(name)
     }
 
-    /// Reads a string. Returns what is between the quotes, as it is written.
+    /// Reads a string. Returns the text between the quotes, still escaped.
     pub(super) fn string(&mut self) -> Result<&'a str> {
         self.take(b'"', "a string")?;
         let begin = self.at;
@@ -127,7 +130,7 @@ impl<'a> Cursor<'a> {
         Ok(self.line.get(begin..self.at - 1).unwrap_or_default())
     }
 
-    /// Reads a whole number, with or without a sign.
+    /// Reads an integer with an optional sign.
     pub(super) fn whole(&mut self) -> Result<i128> {
         let is_negative = self.takes(b'-');
         let begin = self.at;
@@ -139,14 +142,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads a whole number without a sign.
+    /// Reads an integer without a sign.
     pub(super) fn unsigned(&mut self) -> Result<u64> {
         let first = self.peek();
         let begin = self.at;
         let mut number: u64 = 0;
         while let Some(digit @ b'0'..=b'9') = self.byte() {
             let digit = u64::from(digit - b'0');
-            // So many digits have room for another one.
+            // Up to 18 digits cannot overflow.
             number = match self.at - begin < 18 {
                 true => number * 10 + digit,
                 false => {
@@ -164,7 +167,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes any value. Returns how it is written.
+    /// Skips any value. Returns its text.
     pub(super) fn value(&mut self) -> Result<&'a str> {
         let first = self.peek();
         let begin = self.at;
@@ -177,7 +180,7 @@ impl<'a> Cursor<'a> {
         Ok(self.line.get(begin..self.at).unwrap_or_default())
     }
 
-    /// Passes a list or an object. What is in it is not looked at, but for where it ends.
+    /// Skips a list or an object, looking only for its end.
     fn nested(&mut self) -> Result<()> {
         let mut depth = 0;
         loop {
@@ -200,21 +203,21 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes the bytes that are in this set.
+    /// Skips the bytes of this set.
     fn pass(&mut self, set: &[bool; 256]) {
         let rest = self.rest();
         let is_other = |&byte: &u8| set.get(usize::from(byte)) != Some(&true);
         self.at += rest.iter().position(is_other).unwrap_or(rest.len());
     }
 
-    /// Its place: how many bytes are before it.
+    /// Offset in the line, in bytes.
     pub(super) fn at(&self) -> usize {
         self.at
     }
 
-    /// The next byte that is no white space, to which it goes.
+    /// Skips white space. Returns the next byte.
     pub(super) fn peek(&mut self) -> Option<u8> {
-        // rhist writes none.
+        // Fast path: rhist writes no white space.
         if let byte @ Some(b'!'..) = self.byte() {
             return byte;
         }
@@ -224,13 +227,13 @@ impl<'a> Cursor<'a> {
         self.byte()
     }
 
-    /// Says what is wrong with what begins at this byte.
+    /// Error at the byte `begin`.
     #[cold]
     fn wrong(&self, what: &str, begin: usize) -> Wrong {
         format!("it is not as hist_jsonl has it: {what} (column {})", begin + 1).into()
     }
 
-    /// Says that something else should be here.
+    /// Error: `expected` should stand here.
     #[cold]
     pub(super) fn unexpected(&self, expected: &str) -> Wrong {
         match self.line.get(self.at..).and_then(|rest| rest.chars().next()) {
@@ -261,7 +264,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// What may be in a string as it is.
+/// Bytes that a string may contain unescaped.
 const IN_STRING: [bool; 256] = {
     let mut set = [true; 256];
     let mut control = 0;
@@ -274,7 +277,7 @@ const IN_STRING: [bool; 256] = {
     set
 };
 
-/// What is in a list or an object, but for strings, lists and objects.
+/// Bytes within a list or an object, other than the limits of strings, lists and objects.
 const IN_NESTED: [bool; 256] = {
     let mut set = [true; 256];
     let mut n = 0;
@@ -286,7 +289,7 @@ const IN_NESTED: [bool; 256] = {
     set
 };
 
-/// What numbers and words are made of.
+/// Bytes of numbers and words.
 const IN_SCALAR: [bool; 256] = {
     let mut set = [false; 256];
     let mut byte = 0;
@@ -325,7 +328,7 @@ mod tests {
         })
     }
 
-    /// A value as it is read with lists, objects, strings and numbers.
+    /// Reads any value with the methods for lists, objects, strings and numbers.
     fn read(cursor: &mut Cursor<'_>) -> Result<Value> {
         match cursor.peek() {
             Some(b'[') => {
@@ -377,7 +380,7 @@ mod tests {
             let mut cursor = Cursor::new(line.as_bytes()).unwrap();
             let passed = cursor.value().map(str::len).unwrap_or_default();
             prop_assert!(passed <= line.len());
-            // What is no JSON may be read as if it were, but never beyond its end.
+            // Invalid JSON may be accepted, but never read beyond its end.
             let _ = Cursor::new(line.as_bytes()).unwrap().list(|cursor| cursor.value().map(drop));
             let _ = Cursor::new(line.as_bytes()).unwrap().map(|cursor, _| cursor.whole().map(drop));
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Entries of a histogram. Nearly all lines are these.
+//! Entries of a histogram: nearly all lines of a file.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ const ENTRY: [(&str, EntryMember); 3] = [
     ("\"actions\":", EntryMember::Actions),
 ];
 
-/// Members of a distribution. Quantiles are made anew, for any percentage.
+/// Members of a distribution. Its quantiles are computed again, for any percentage.
 #[derive(Clone, Copy)]
 enum DistMember {
     Count,
@@ -58,7 +58,7 @@ const DIST: [(&str, DistMember); 8] = [
     ("\"negative\":", DistMember::Negative),
 ];
 
-/// Members of what an action has stored.
+/// Members of an object stored by an action.
 #[derive(Clone, Copy)]
 enum StoredMember {
     Value,
@@ -67,26 +67,26 @@ enum StoredMember {
 
 const STORED: [(&str, StoredMember); 2] = [("\"value\":", StoredMember::Value), ("\"saved\":", StoredMember::Saved)];
 
-/// Reads entries. Memory is taken once for each list, and not more than it needs.
+/// Parser of entries. Allocates each list once, with its exact size.
 pub(super) struct Reader {
-    /// How many keys an entry has.
+    /// Number of keys of an entry.
     keys: usize,
-    /// How many values it has, without the hits.
+    /// Number of values, without the hits.
     values: usize,
-    /// Of which action what it has stored is of interest.
+    /// Index of the action whose stored fields become [`Worst`].
     action: Option<usize>,
-    /// The names of what is saved with it.
+    /// Names of the fields saved with it.
     names: Vec<Arc<str>>,
     buckets: Vec<(i32, u64)>,
     saved: Vec<(Arc<str>, Key)>,
 }
 
 impl Reader {
-    /// For entries behind this header.
+    /// Parser for the entries that follow this header.
     pub(super) fn new(header: &Header) -> Self {
         let actions = header.actions.iter().enumerate();
         let maxima = actions.filter(|(_, action)| action.handler == "onmax");
-        // save() tells more than others; of equals, the first.
+        // Prefers save(), which stores more; among equals, the first.
         let worst = maxima.min_by_key(|(_, action)| action.action != "save");
         let name = |name: &Characters| name.0.to_lossy().into();
         Reader {
@@ -99,7 +99,7 @@ impl Reader {
         }
     }
 
-    /// Reads an entry. Fails with what is wrong with it.
+    /// Parses an entry. The error describes the fault.
     pub(super) fn read(&mut self, line: &[u8]) -> Result<Row> {
         let mut line = Cursor::new(line)?;
         let (mut keys, mut hits) = (None, None);
@@ -164,7 +164,7 @@ impl Reader {
             scale: scale.ok_or("there is no such scale")?,
             count,
             sum,
-            // Without values there is neither.
+            // An empty distribution has neither.
             min: min.filter(|_| count > 0),
             max: max.filter(|_| count > 0),
             zero,
@@ -174,7 +174,7 @@ impl Reader {
         })
     }
 
-    /// Counts by the index of the bucket.
+    /// Parses counts by bucket index.
     fn counts(&mut self, line: &mut Cursor<'_>) -> Result<Counts> {
         self.buckets.clear();
         line.map(|line, index| {
@@ -186,7 +186,7 @@ impl Reader {
         Ok(self.buckets.iter().copied().collect())
     }
 
-    /// What the action has stored.
+    /// Parses the fields that the action stored.
     fn worst(&mut self, line: &mut Cursor<'_>) -> Result<Option<Worst>> {
         let mut worst = None;
         let mut place = 0;
@@ -224,7 +224,7 @@ impl Reader {
     }
 }
 
-/// Fails unless there are so many.
+/// Fails unless the list has `len` elements.
 fn counted<T, L: Deref<Target = [T]>>(items: L, len: usize) -> Result<L> {
     match items.len() == len {
         true => Ok(items),
@@ -232,7 +232,7 @@ fn counted<T, L: Deref<Target = [T]>>(items: L, len: usize) -> Result<L> {
     }
 }
 
-/// A key, or a field that was saved.
+/// Parses a key, or a field that was saved.
 fn key(line: &mut Cursor<'_>) -> Result<Key> {
     if let Some(b'-' | b'0'..=b'9') = line.peek() {
         return Ok(Key::Number(line.whole()?));

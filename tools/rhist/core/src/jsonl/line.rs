@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Lines of `hist_jsonl`, as its schema has them. Members that are not known are ignored.
+//! Lines of `hist_jsonl` according to its schema. Ignores unknown members.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use crate::table::Frame;
 use crate::table::Key;
 use crate::table::Text;
 
-/// Which line it is.
+/// Type of a line.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Kind {
@@ -26,7 +26,7 @@ pub(super) enum Kind {
     Other,
 }
 
-/// The line before the entries. Sizes and times are as in [`crate::table::Histogram`].
+/// First line of a histogram. Sizes and times are as in [`crate::table::Histogram`].
 #[derive(Deserialize)]
 pub(super) struct Header {
     pub(super) trigger: Characters,
@@ -45,7 +45,7 @@ pub(super) struct Header {
     pub(super) actions: Vec<Action>,
 }
 
-/// A key or a value.
+/// Key or value in the header.
 #[derive(Deserialize)]
 pub(super) struct Column {
     pub(super) name: Characters,
@@ -61,7 +61,7 @@ pub(super) struct Action {
     pub(super) saved: Vec<Characters>,
 }
 
-/// The line behind the entries.
+/// Last line of a histogram, after the entries.
 #[derive(Deserialize)]
 pub(super) struct Trailer {
     pub(super) hits: u64,
@@ -72,19 +72,19 @@ pub(super) struct Trailer {
     pub(super) no_bucket: Option<u64>,
     pub(super) unresolved: u64,
     pub(super) missed: u64,
-    /// Older modules do not tell.
+    /// `None` from older modules.
     pub(super) rejected: Option<u64>,
 }
 
-/// Reads a line. Fails with what is wrong with it.
+/// Parses a line. The error describes the fault.
 pub(super) fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Result<T, String> {
     parse_at(line, 0)
 }
 
-/// Reads a part of a line that has so many bytes before it.
+/// Parses a part of a line. `at` is the number of bytes before it.
 pub(super) fn parse_at<'a, T: Deserialize<'a>>(part: &'a [u8], at: usize) -> Result<T, String> {
     serde_json::from_slice(part).map_err(|error| {
-        // Each line is one of its own for the parser: it says "line 1".
+        // The parser sees each line alone and always reports "line 1", so keep only the column.
         let shown = error.to_string();
         let column = at + error.column();
         let what = shown.split(" at line ").next().unwrap_or_default();
@@ -96,7 +96,7 @@ pub(super) fn parse_at<'a, T: Deserialize<'a>>(part: &'a [u8], at: usize) -> Res
     })
 }
 
-/// Which line it is, and of which version.
+/// Type and schema version of a line.
 #[derive(Deserialize)]
 pub(super) struct Tag {
     #[serde(rename = "type")]
@@ -104,9 +104,9 @@ pub(super) struct Tag {
     pub(super) schema: Option<u64>,
 }
 
-/// Says which line it is. Fails with what is wrong with it.
+/// Reads the type of a line. The error describes the fault.
 pub(super) fn tag(line: &[u8]) -> Result<Tag, String> {
-    // Nearly all lines: for others it takes a look at the whole line.
+    // Fast path for entries, which are nearly all lines; other lines are parsed whole.
     match line.starts_with(br#"{"type":"entry","#) {
         true => Ok(Tag {
             kind: Kind::Entry,
@@ -116,7 +116,7 @@ pub(super) fn tag(line: &[u8]) -> Result<Tag, String> {
     }
 }
 
-/// A whole number of 64 bits, with or without a sign.
+/// Integer of 64 bits, signed or unsigned.
 pub(super) struct Whole(pub(super) i128);
 
 impl<'de> Deserialize<'de> for Whole {
@@ -143,7 +143,7 @@ impl<'de> Deserialize<'de> for Whole {
     }
 }
 
-/// A string: of any bytes.
+/// String of any bytes.
 pub(super) struct Characters(pub(super) Text);
 
 impl<'de> Deserialize<'de> for Characters {
@@ -155,7 +155,7 @@ impl<'de> Deserialize<'de> for Characters {
     }
 }
 
-/// A key, or a field that was saved.
+/// Key, or a field that was saved.
 pub(super) struct Cell(pub(super) Key);
 
 impl<'de> Deserialize<'de> for Cell {
@@ -194,7 +194,7 @@ impl<'de> Deserialize<'de> for Cell {
     }
 }
 
-/// Members of a key that is an object: those of one kind are there.
+/// Members of a key that is an object. Which ones occur depends on the kind of key.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Members {
@@ -210,12 +210,12 @@ struct Members {
     last: Option<Whole>,
 }
 
-/// Distinguishes null from what is not there.
+/// Distinguishes null from a missing member.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Characters>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }
 
-/// An address in a stack.
+/// Address in a stack.
 #[derive(Deserialize)]
 struct Symbol {
     address: String,
@@ -280,7 +280,7 @@ impl Symbol {
     }
 }
 
-/// Bytes from hexadecimal digits.
+/// Decodes hexadecimal digits.
 fn bytes<E: Error>(digits: &str) -> Result<Vec<u8>, E> {
     let value = |pair: &[u8]| match pair {
         &[high, low] => {

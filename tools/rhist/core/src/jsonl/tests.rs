@@ -8,7 +8,7 @@ use crate::table::Key;
 const HEADER: &str = r#"{"type":"header","schema":1,"trigger":"hist:keys=a","system":"s","event":"e","name":null,"filter":null,"paused":false,"size":2048,"clock":null,"boot_id":null,"realtime_ns":1,"monotonic_ns":2,"keys":[{"name":"a","type":"int","modifier":null,"unit":null}],"values":[{"name":"hitcount","type":"u64","modifier":null,"unit":null,"bucket_unit":null},{"name":"lat","type":"u64","modifier":null,"unit":"us","bucket_unit":null}],"variables":["x"],"actions":[{"handler":"onmatch","action":"trace","saved":[]},{"handler":"onmax","action":"trace","saved":[]},{"handler":"onmax","action":"save","saved":["comm"]}]}"#;
 const TRAILER: &str = r#"{"type":"trailer","hits":5,"entries":1,"shown":1,"dropped":7,"excess":3,"no_bucket":null,"unresolved":4,"missed":2,"snapshot":null,"complete":true}"#;
 
-/// An entry with this key, and this as value.
+/// An entry with this key and this value.
 fn entry(key: &str, value: &str) -> String {
     let actions = r#"[null,{"value":9,"saved":[]},{"value":-4,"saved":["sh"]}]"#;
     format!(r#"{{"type":"entry","keys":[{key}],"values":[5,{value}],"variables":[null],"actions":{actions}}}"#)
@@ -129,7 +129,7 @@ fn bytes_that_are_no_utf8() {
     assert!(matches!(read(&bytes[..]), Err(ReadError::Format { line: 2, .. })));
 }
 
-/// Prints milliseconds of a CPU. Run with `cargo test --release -- --ignored --nocapture`.
+/// Prints milliseconds of CPU time. Run with `cargo test --release -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn speed_of_many_entries() {
@@ -179,7 +179,7 @@ fn what_was_counted_while_it_was_read() {
         }
     };
     assert_eq!(count("0"), 4);
-    // Some may be in no bucket.
+    // The difference may be values without a bucket.
     assert_eq!(count("1"), 5);
     assert_eq!(count("null"), 5);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Metrics: named numbers with labels, cumulative since a time. They know neither where they come from, nor how they are
-//! written; [`prometheus`] writes them for Prometheus.
+//! Metrics: named numbers with labels, cumulative since a start time. Independent of their source
+//! and of the output format; [`prometheus`] writes them for Prometheus.
 
 pub mod prometheus;
 
@@ -9,60 +9,63 @@ use crate::table::BucketUnit;
 use crate::table::Dist;
 use crate::table::Unit;
 
-/// Metrics of one name.
+/// All metrics of one name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Family<'a> {
-    /// Its name, with the unit at its end, and without what a format adds, such as `_total`.
+    /// Name, with the unit at its end, and without the suffix that a format adds, such as `_total`.
     pub name: String,
-    /// A sentence for people, without a full stop.
+    /// Help text: a sentence without a full stop.
     pub help: String,
-    /// Unit of its numbers, as it is in the name: `seconds`. Empty for a number of things.
+    /// Unit as it stands in the name: `seconds`. Empty for plain counts.
     pub unit: &'static str,
-    /// What its numbers are.
+    /// Type of its numbers.
     pub kind: Kind,
-    /// Bounds of the classic buckets of a histogram, in the unit of the metric. Empty: those of its unit.
+    /// Bounds of the classic buckets of a histogram, in the unit of the metric. If empty, the
+    /// format chooses powers of four for the unit.
     pub bounds: &'a [f64],
-    /// No two have the same labels.
+    /// Points; all have different labels.
     pub points: Vec<Point<'a>>,
 }
 
-/// What numbers are.
+/// Type of the numbers of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A sum since a time, that never falls.
+    /// Sum since a start time, which never falls.
     Counter,
-    /// A number that rises and falls.
+    /// Number that rises and falls.
     Gauge,
-    /// A distribution since a time.
+    /// Distribution since a start time.
     Histogram,
-    /// A one, whose labels say something.
+    /// Constant 1; the labels carry the information.
     Info,
 }
 
-/// A number, or a distribution.
+/// Number or distribution with its labels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point<'a> {
-    /// Names and values of labels.
+    /// Names and values of the labels.
     pub labels: Vec<(&'a str, &'a str)>,
-    /// The number.
+    /// Current value.
     pub value: Value<'a>,
-    /// Since when it was counted, in nanoseconds of `CLOCK_REALTIME`. `None` for what is not counted.
+    /// Start of counting, in nanoseconds of `CLOCK_REALTIME`. `None` for numbers that are not
+    /// counted.
     pub start_ns: Option<u64>,
 }
 
-/// A value.
+/// Value of a point.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
-    /// A whole number.
+    /// Integer.
     Whole(i128),
-    /// Another number.
+    /// Floating-point number.
     Real(f64),
-    /// A distribution. All its numbers but the indices of buckets are in the unit of its column: see [`unit_word()`].
+    /// Distribution. All its numbers but the indices of buckets are in the unit of its column: see
+    /// [`unit_word()`].
     Dist(&'a Dist),
 }
 
 impl<'a> Family<'a> {
-    /// A family without points.
+    /// Creates a family without points.
     pub fn new(name: impl Into<String>, unit: &'static str, kind: Kind, help: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -84,8 +87,8 @@ impl<'a> Family<'a> {
     }
 }
 
-/// The word for a unit in names of metrics. Nanoseconds are so many seconds only where the kernel has counted in seconds
-/// ([`BucketUnit`]): nothing is converted that could lose something.
+/// Word for a unit in names of metrics. Nanoseconds become seconds only if the kernel has counted
+/// in seconds ([`BucketUnit`]): a conversion of buckets could lose precision.
 pub fn unit_word(unit: Unit, buckets: BucketUnit) -> &'static str {
     match (buckets, unit) {
         (BucketUnit::S, _) => "seconds",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Names of what a request asks of a block device (`enum req_op`).
+//! Operations of requests to block devices (`enum req_op`).
 
 pub(super) fn name(number: i128) -> Option<&'static str> {
     Some(match number {

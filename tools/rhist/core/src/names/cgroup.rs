@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Control groups, by their numbers: those of their folders.
+//! Paths of control groups by number: the inode of the folder.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -10,13 +10,13 @@ use std::path::Path;
 
 use super::Table;
 
-/// The hierarchy of version 2, beside `/proc`.
+/// Hierarchy of version 2, relative to the parent of `/proc`.
 pub const FOLDER: &str = "sys/fs/cgroup";
 
-/// More than a machine has: what is found beyond is left out.
+/// Limit of groups, far above real machines. Further groups are left out.
 const MAX: usize = 1 << 16;
 
-/// The paths of all groups, in the hierarchy that begins here.
+/// Reads the paths of all groups below `root`, the top of the hierarchy.
 pub fn read(root: &Path) -> Table {
     let Ok(metadata) = fs::metadata(root) else {
         return Table::new();
@@ -29,7 +29,7 @@ pub fn read(root: &Path) -> Table {
                 return found;
             }
             let path = entry.path();
-            // Links of somebody else's lead nowhere.
+            // Follows no symbolic links, which may lead elsewhere.
             if entry.file_type().is_ok_and(|kind| kind.is_dir())
                 && let Ok(below) = path.strip_prefix(root)
             {

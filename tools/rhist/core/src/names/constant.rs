@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Constant expressions of C, as print formats have them.
+//! Evaluates constant expressions of C, as they occur in print formats.
 
-/// How deep parentheses may be nested: print formats of gfp flags have 20.
+/// Limit of nested parentheses. Print formats of gfp flags need 20.
 const MAX_DEPTH: u32 = 100;
 
-/// Operators of C with two sides, those that bind less first. Longer ones before those that they begin with.
+/// Binary operators of C, lowest precedence first. Within a level, an operator stands before its
+/// own prefixes.
 const OPERATORS: [&[&str]; 6] = [&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*", "/", "%"]];
 
-/// Evaluates `text`, in which `REC->field` has a value. `None` if it has anything else that has none, or is no expression.
-/// Casts change nothing.
+/// Evaluates `text` with a value for `REC->field`. `None` if it contains another name without a
+/// value, or is not an expression. Ignores casts.
 pub(super) fn evaluate(text: &str, variable: Option<(&str, i128)>) -> Option<i128> {
     let mut parser = Parser {
         rest: text,
@@ -33,7 +34,7 @@ impl<'a> Parser<'a> {
         rest.is_some()
     }
 
-    /// What a name or a number consists of.
+    /// Takes a name or a number.
     fn word(&mut self) -> &'a str {
         let text = self.rest.trim_start();
         let end = text
@@ -44,7 +45,7 @@ impl<'a> Parser<'a> {
         word
     }
 
-    /// Operators of a level, and of those that bind more.
+    /// Evaluates operators of a level and above.
     fn binary(&mut self, level: usize) -> Option<i128> {
         let Some(operators) = OPERATORS.get(level) else {
             return self.unary();
@@ -57,7 +58,7 @@ impl<'a> Parser<'a> {
                 "|" => left | right,
                 "^" => left ^ right,
                 "&" => left & right,
-                // No 64 bits are lost in 128.
+                // A shift of 64 bits fits in 128.
                 "<<" => i128::from(i64::try_from(left).ok()?) << shift()?,
                 ">>" => left >> shift()?,
                 "+" => left.checked_add(right)?,

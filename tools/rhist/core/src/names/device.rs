@@ -10,7 +10,7 @@ pub(super) const FILE: ProcFile = ProcFile {
     parse,
 };
 
-/// Trace events have `dev_t` as the kernel keeps it.
+/// Bits of the minor number. Trace events record `dev_t` in the kernel's internal form.
 const MINOR_BITS: u32 = 20;
 
 fn parse(partitions: &str) -> Table {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Names of errors. Those of x86, arm, riscv and most others; alpha, mips, parisc and sparc have their own.
+//! Names of errors on x86, arm, riscv and most others; alpha, mips, parisc and sparc have their
+//! own.
 
-/// From 0.
+/// Names by number, from 0.
 const NAMES: [&str; 135] = [
     "",
     "EPERM",
@@ -141,7 +142,7 @@ const NAMES: [&str; 135] = [
     "EFTYPE",
 ];
 
-/// Those that only the kernel knows, from [`FIRST_INTERNAL`].
+/// Names of errors that stay within the kernel, from [`FIRST_INTERNAL`].
 const INTERNAL: [&str; 20] = [
     "ERESTARTSYS",
     "ERESTARTNOINTR",
@@ -166,7 +167,7 @@ const INTERNAL: [&str; 20] = [
 ];
 const FIRST_INTERNAL: usize = 512;
 
-/// Of an error, or of a return value: with either sign.
+/// Name of an error code, also as a negative return value.
 pub(super) fn name(number: i128) -> Option<&'static str> {
     let number = usize::try_from(number.unsigned_abs()).ok()?;
     let internal = || INTERNAL.get(number.checked_sub(FIRST_INTERNAL)?);

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the print format of an event says of the numbers of a field.
+//! Names of a field's values, taken from the print format of the event.
 
 use super::constant::evaluate;
 
-/// The names that `__print_symbolic()` or `__print_flags()` has for a field.
+/// Names that `__print_symbolic()` or `__print_flags()` gives to values of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbols {
-    /// What is named: the field, perhaps with a mask.
+    /// The named expression: the field, perhaps with a mask.
     expression: String,
     field: String,
-    /// What is between flags. `None`: the number is one of those below.
+    /// Separator of flags. `None` for values instead of flags.
     delimiter: Option<String>,
     names: Vec<(i128, String)>,
 }
 
-/// Functions of print formats, and whether they have a delimiter.
+/// Functions of print formats, and whether they take a separator.
 const FUNCTIONS: [(&str, bool); 4] = [
     ("__print_symbolic(", false),
     ("__print_symbolic_u64(", false),
@@ -24,7 +24,7 @@ const FUNCTIONS: [(&str, bool); 4] = [
 ];
 
 impl Symbols {
-    /// Whether each name is for some bits, and not for a number.
+    /// Whether names stand for bits rather than for values.
     pub fn are_flags(&self) -> bool {
         self.delimiter.is_some()
     }
@@ -34,13 +34,13 @@ impl Symbols {
         &self.names
     }
 
-    /// The number that is called so.
+    /// Looks up the number of a name.
     pub fn value(&self, name: &str) -> Option<i128> {
         let found = self.names.iter().find(|(_, candidate)| candidate == name);
         found.map(|(value, _)| *value)
     }
 
-    /// Takes the first names for `field` from the contents of a `format` file.
+    /// Parses the contents of a `format` file, and takes the first names for `field`.
     pub fn parse(format: &str, field: &str) -> Option<Symbols> {
         let (_, print) = format.split_once("print fmt:")?;
         FUNCTIONS.iter().find_map(|(function, flags)| {
@@ -55,7 +55,7 @@ impl Symbols {
         let mut arguments = split(arguments)?.into_iter();
         let expression = arguments.next()?;
         evaluate(expression, Some((field, 0)))?;
-        // Without the field it is a constant, or of another field.
+        // The expression does not use this field: it is constant, or uses another one.
         if evaluate(expression, None).is_some() {
             return None;
         }
@@ -69,9 +69,10 @@ impl Symbols {
         })
     }
 
-    /// The name of a number; of flags those that are set, and the rest as a number, as the kernel prints them.
+    /// Name of a number. For flags, the names of the bits set, and the remaining bits as a number,
+    /// as the kernel prints them.
     pub fn name(&self, number: i128) -> Option<String> {
-        // Signed fields and constants without a sign are the same bits.
+        // Compares as bits: a signed field may hold an unsigned constant.
         let bits = |number: i128| number & i128::from(u64::MAX);
         let number = evaluate(&self.expression, Some((&self.field, number)))?;
         let Some(delimiter) = &self.delimiter else {
@@ -100,7 +101,7 @@ impl Symbols {
     }
 }
 
-/// Splits arguments at their commas, up to the parenthesis that ends them.
+/// Splits arguments at their commas, up to the closing parenthesis.
 fn split(text: &str) -> Option<Vec<&str>> {
     let mut parts = Vec::new();
     let mut depth = 0;
@@ -130,7 +131,8 @@ fn split(text: &str) -> Option<Vec<&str>> {
     None
 }
 
-/// `{ 1, "NAME" }`. `None` also for an enum that the kernel has not made a number.
+/// Parses `{ 1, "NAME" }`. `None` also for an enum constant that the kernel has not replaced with
+/// its number.
 fn pair(text: &str) -> Option<(i128, String)> {
     let parts = split(text.trim_start().strip_prefix('{')?)?;
     let [value, name] = parts.as_slice() else {
@@ -139,7 +141,7 @@ fn pair(text: &str) -> Option<(i128, String)> {
     Some((evaluate(value, None)?, string(name)?))
 }
 
-/// A string of C, also of several parts.
+/// Parses a string of C, also one of several adjacent parts.
 fn string(text: &str) -> Option<String> {
     let mut result = String::new();
     let mut rest = text.trim();

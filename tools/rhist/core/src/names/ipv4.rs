@@ -4,7 +4,8 @@
 
 use std::net::Ipv4Addr;
 
-/// An address in network byte order, read as a number of this machine. Fields may be signed.
+/// Formats an address in network byte order that was read as a number of this machine. Fields may
+/// be signed.
 pub(super) fn name(number: i128) -> Option<String> {
     let bits = u32::try_from(number)
         .or_else(|_| i32::try_from(number).map(i32::cast_unsigned))

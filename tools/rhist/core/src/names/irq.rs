@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Names of interrupts: the drivers that handle them.
+//! Names of interrupts: their handlers.
 
 use super::ProcFile;
 use super::Table;
@@ -14,8 +14,8 @@ fn parse(interrupts: &str) -> Table {
     interrupts.lines().filter_map(line).collect()
 }
 
-/// `NUMBER: a count for each CPU, chip, hwirq-type  handler, handler`. Two spaces are before the handlers only if there are
-/// any; what is in front of those depends on the architecture.
+/// Parses `NUMBER: a count for each CPU, chip, hwirq-type  handler, handler`. Two spaces precede
+/// the handlers, if any; the columns before them depend on the architecture.
 fn line(line: &str) -> Option<(i128, String)> {
     let (number, rest) = line.split_once(':')?;
     let number = number.trim().parse().ok()?;

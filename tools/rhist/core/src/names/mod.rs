@@ -2,8 +2,8 @@
 
 //! Names of numbers: devices, system calls, errors, flags. A number without a name stays a number.
 //!
-//! Each [`NameKind`] has a file here with its decoder; [`Names::name`] lists them. What has to be read is read when the first
-//! name of its kind is asked for.
+//! Each [`NameKind`] has a decoder in a file here; [`Names::name`] lists them. Files are read at
+//! the first lookup of their kind.
 
 mod blockop;
 mod cgroup;
@@ -35,37 +35,37 @@ pub use format::Symbols;
 
 type Table = BTreeMap<i128, String>;
 
-/// Control groups come and go. For one that is not known they are all read again, no more often than that.
+/// Minimum age of the list of control groups before an unknown group causes a new read.
 const CGROUPS_AGE: Duration = Duration::from_secs(10);
 
-/// A file below `/proc` that has names.
+/// A file in `/proc` that contains names.
 struct ProcFile {
     name: &'static str,
     parse: fn(&str) -> Table,
 }
 
-/// Where names are looked up.
+/// Source of names.
 #[derive(Debug, Default)]
 pub struct Names {
-    /// `/proc` of the machine that the numbers are from; `None` if that is another one.
+    /// `/proc` of the machine that the numbers come from; `None` for another machine.
     proc: Option<PathBuf>,
     devices: OnceCell<Table>,
     irqs: OnceCell<Table>,
-    /// And when they were read.
+    /// Paths of control groups, and the time of reading.
     cgroups: RefCell<Option<(Instant, Table)>>,
-    /// By column: what the print format of its event has.
+    /// Names from the print format of the event, by column.
     formats: BTreeMap<String, Symbols>,
-    /// By column: what a recording has.
+    /// Names stored in a recording, by column.
     recorded: BTreeMap<String, Table>,
 }
 
 impl Names {
-    /// Names of this machine. Reads nothing yet.
+    /// Names of this machine. Reads no file yet.
     pub fn new() -> Self {
         Self::with_proc("/proc")
     }
 
-    /// As [`Self::new`], with another `/proc`.
+    /// Like [`Self::new`], with another `/proc`.
     pub fn with_proc(proc: impl Into<PathBuf>) -> Self {
         Names {
             proc: Some(proc.into()),
@@ -73,13 +73,14 @@ impl Names {
         }
     }
 
-    /// Names for numbers of another machine, or of another boot: only what is the same everywhere.
+    /// Names for numbers of another machine, or of another boot: only names that are the same
+    /// everywhere.
     pub fn elsewhere() -> Self {
         Names::default()
     }
 
-    /// Names of this machine, also those that the events of `measure` have for the values of these columns, which are keys of
-    /// `measure` or fields. Events that cannot be read have none.
+    /// Names of this machine, including the names that the events of `measure` define for the
+    /// values of `columns`: keys of `measure`, or fields. Skips events that cannot be read.
     pub fn of_events<'a>(tracefs: &Tracefs, measure: &Measure, columns: impl IntoIterator<Item = &'a String>) -> Self {
         let mut names = Self::new();
         let counts = measure.count.iter().map(|count| &count.event);
@@ -96,8 +97,8 @@ impl Names {
         names
     }
 
-    /// How numbers of a column are named about which nothing was said: by its name, if fields of this name are the same in all
-    /// events, otherwise as the event says.
+    /// Default kind of names for a column: derived from the column's name if a field of this name
+    /// means the same in all events, otherwise taken from the print format.
     pub fn usual(column: &str) -> NameKind {
         match column {
             "dev" => NameKind::Device,
@@ -109,7 +110,7 @@ impl Names {
         }
     }
 
-    /// Adds the name that a number in `column` had when it was recorded.
+    /// Adds the name that a number in `column` had at the time of recording.
     pub fn add_recorded(&mut self, column: &str, number: i128, name: &str) {
         match self.recorded.get_mut(column) {
             Some(names) if names.contains_key(&number) => (),
@@ -123,12 +124,13 @@ impl Names {
         }
     }
 
-    /// Adds what the values of `column` are called, for [`NameKind::Format`].
+    /// Adds the names of the values of `column`, for [`NameKind::Format`].
     pub fn add_symbols(&mut self, column: &str, symbols: Symbols) {
         self.formats.insert(column.to_owned(), symbols);
     }
 
-    /// The name of a number in `column`, which is a key or a saved field. It may have any characters.
+    /// Name of a number in `column`, which is a key or a saved field. The name may contain any
+    /// characters.
     pub fn name(&self, kind: NameKind, column: &str, number: i128) -> Option<String> {
         if let Some(name) = self.recorded.get(column).and_then(|names| names.get(&number)) {
             return Some(name.clone());
@@ -149,7 +151,8 @@ impl Names {
         }
     }
 
-    /// The path of a control group, as it was when it was first asked for.
+    /// Path of a control group. Reads all groups again if it is unknown and the list is older than
+    /// [`CGROUPS_AGE`].
     fn cgroup(&self, number: i128) -> Option<String> {
         let folder = self.proc.as_deref().and_then(Path::parent)?.join(cgroup::FOLDER);
         let mut cgroups = self.cgroups.borrow_mut();
@@ -160,7 +163,8 @@ impl Names {
         cgroups.as_ref()?.1.get(&number).cloned()
     }
 
-    /// A name from a file of `/proc`, which is read once. A file that cannot be read has no names.
+    /// Looks up a name in a file of `/proc`, which is read once. An unreadable file counts as
+    /// empty.
     fn of_machine(&self, table: &OnceCell<Table>, file: ProcFile, number: i128) -> Option<String> {
         let proc = self.proc.as_ref()?;
         table

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Names of signals, as `kill -l` shows them. Those of x86, arm, riscv and most others; alpha, mips and sparc have their own.
+//! Names of signals, as `kill -l` prints them, on x86, arm, riscv and most others; alpha, mips and
+//! sparc have their own.
 
 const NAMES: [&str; 32] = [
     "",
@@ -37,7 +38,7 @@ const NAMES: [&str; 32] = [
     "SIGSYS",
 ];
 
-/// The first one that programs may use as they like: the C libraries keep 32 and 33, or more.
+/// Real-time signals for programs. The C libraries reserve 32 and 33, or more.
 const REAL_TIME: std::ops::RangeInclusive<i128> = 34..=64;
 
 pub(super) fn name(number: i128) -> Option<String> {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! States of tasks, as `prev_state` of `sched_switch` has them.
+//! Task states in `prev_state` of `sched_switch`.
 
-/// By bit.
+/// Letters by bit.
 const NAMES: [char; 8] = ['S', 'D', 'T', 't', 'X', 'Z', 'P', 'I'];
-/// The task was preempted: it would have gone on.
+/// The task was preempted while runnable.
 const PREEMPTED: i128 = 0x100;
 
-/// What the event itself prints: letters of all bits, `R` for none, `+` for preempted.
+/// Formats a state like the event's own print format: letters of all bits, `R` for none, `+` for
+/// preempted.
 pub(super) fn name(number: i128) -> Option<String> {
     if !(0..PREEMPTED * 2).contains(&number) {
         return None;

@@ -10,7 +10,7 @@ type Table = LazyLock<BTreeMap<i128, &'static str>>;
 static X86_64: Table = LazyLock::new(|| parse(include_str!("syscalls/x86_64.txt")));
 static GENERIC: Table = LazyLock::new(|| parse(include_str!("syscalls/generic.txt")));
 
-/// The name without `sys_`. `None` also on architectures without a table here.
+/// Name of a system call without `sys_`. `None` also on architectures without a table here.
 pub(super) fn name(architecture: &str, number: i128) -> Option<&'static str> {
     let table = match architecture {
         "x86_64" => &X86_64,
@@ -54,7 +54,7 @@ mod tests {
         }
     }
 
-    /// Calls that are newer than 5.1 have the same number everywhere.
+    /// Calls newer than 5.1 have the same number on all architectures.
     #[test]
     fn tables_agree() {
         for (number, name) in GENERIC.iter().filter(|(number, _)| **number >= 424) {

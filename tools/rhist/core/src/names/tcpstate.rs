@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! States of TCP connections (`include/net/tcp_states.h`). Formats of events have the names of constants in their place.
+//! States of TCP connections (`include/net/tcp_states.h`). Print formats show names of constants
+//! instead of their numbers.
 
-/// From 1.
+/// Names from state 1 on.
 const NAMES: [&str; 12] = [
     "ESTABLISHED",
     "SYN_SENT",

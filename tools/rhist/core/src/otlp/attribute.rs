@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Keys and saved fields as attributes of OTLP, as recordings have them. All of a key is kept, and what kind it is. Numbers
-//! and strings are plain values; other kinds are lists of the members that an object in `hist_jsonl` has:
+//! Keys and saved fields as attributes of OTLP in recordings, without loss: the kind of each key is
+//! kept. Numbers and strings are plain values; other kinds are lists with the members of the object
+//! in `hist_jsonl`:
 //!
 //! | key | value |
 //! |---|---|
@@ -9,7 +10,7 @@
 //! | number with a name, as a device | `value`, `name` |
 //! | string | `stringValue`; `bytesValue` if it is not UTF-8 |
 //! | task | `value`, `comm` |
-//! | system call | `value`, `syscall`, which is false if there is no such call |
+//! | system call | `value`, `syscall`, which is false if no such call exists |
 //! | address | `address` as a string, `symbol`; each only if it is known |
 //! | stack | `arrayValue` of addresses, the innermost function first |
 //! | range | `first`, `last` |
@@ -22,12 +23,12 @@ use crate::table::Frame;
 use crate::table::Key;
 use crate::table::Text;
 
-/// A list of named values.
+/// Makes a value of OTLP from named members.
 pub fn list<'a>(members: impl IntoIterator<Item = (&'a str, Any)>) -> Any {
     Any::Kvlist(attributes(members).into())
 }
 
-/// Named values.
+/// Makes attributes from names and values.
 pub fn attributes<'a>(members: impl IntoIterator<Item = (&'a str, Any)>) -> Vec<Attribute> {
     let attribute = |(key, value): (&str, Any)| Attribute {
         key: key.to_owned(),
@@ -36,12 +37,12 @@ pub fn attributes<'a>(members: impl IntoIterator<Item = (&'a str, Any)>) -> Vec<
     members.into_iter().map(attribute).collect()
 }
 
-/// A string.
+/// Makes a string value.
 pub fn string(text: &str) -> Any {
     Any::String(text.to_owned())
 }
 
-/// A number: as a string if it has more than 63 bits.
+/// Makes a number value; a string if the number has more than 63 bits.
 pub fn number(number: i128) -> Any {
     match i64::try_from(number) {
         Ok(_) => Any::Int(Digits(number)),
@@ -64,12 +65,12 @@ fn frame(frame: &Frame) -> Any {
     list(address.into_iter().chain(symbol))
 }
 
-/// The value of an attribute for a number that has a name.
+/// Value for a number with a name.
 pub fn from_named(value: i128, name: &str) -> Any {
     list([("value", number(value)), ("name", string(name))])
 }
 
-/// Such a number, and its name.
+/// Inverse of [`from_named`].
 pub fn to_named(value: &Any) -> Option<(i128, &str)> {
     let Any::Kvlist(members) = value else {
         return None;
@@ -83,7 +84,7 @@ pub fn to_named(value: &Any) -> Option<(i128, &str)> {
     }
 }
 
-/// The value of an attribute for a key.
+/// Value for a key.
 pub fn from_key(key: &Key) -> Any {
     match key {
         Key::Number(value) => match number(*value) {
@@ -102,7 +103,7 @@ pub fn from_key(key: &Key) -> Any {
     }
 }
 
-/// The key that has become such a value. `None` if none does.
+/// Inverse of [`from_key`]. `None` if the value does not stand for a key.
 pub fn to_key(value: &Any) -> Option<Key> {
     Some(match value {
         Any::Int(Digits(value)) => Key::Number(*value),
@@ -134,7 +135,7 @@ pub fn to_key(value: &Any) -> Option<Key> {
     })
 }
 
-/// A string.
+/// Reads a string value, or returns `None` for another kind.
 pub fn to_string(value: &Any) -> Option<String> {
     match value {
         Any::String(text) => Some(text.clone()),

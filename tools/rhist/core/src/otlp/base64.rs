@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Base64 (RFC 4648), which JSON has bytes in.
+//! Base64 (RFC 4648), in which JSON carries bytes.
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Bytes as text.
+/// Encodes bytes with padding.
 pub fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
@@ -18,14 +18,14 @@ pub fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes of a text. `None` if it is no base64.
+/// Decodes a text. `None` if it is not base64.
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
     let digits = text.trim_end_matches('=').as_bytes();
     for chunk in digits.chunks(4) {
         let mut bits = 0;
         for &digit in chunk {
-            // Both alphabets of RFC 4648, as all parsers of protobuf take them.
+            // Accepts both alphabets of RFC 4648, like all parsers of protobuf.
             let digit = match digit {
                 b'-' => b'+',
                 b'_' => b'/',

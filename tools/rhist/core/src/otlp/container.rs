@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Containers, by the paths of their control groups.
+//! Finds containers by the paths of their control groups.
 
-/// The attribute that has the identifier of a container.
+/// Attribute with the identifier of a container.
 pub const ID: &str = "container.id";
 
-/// Whether a field of this name is the path of a control group: those of the events `cgroup:…` are.
+/// Whether a field of this name holds the path of a control group, as in the events `cgroup:…`.
 pub fn is_path(field: &str) -> bool {
     matches!(field, "path" | "dst_path")
 }
 
-/// The identifier in the path of a control group, if it is that of a container. Container runtimes make groups like these, and
-/// groups below them:
+/// Identifier of the container in the path of a control group. Container runtimes create groups
+/// like these, and groups below them:
 ///
 /// ```text
 /// /docker/ID                                         Docker and others that make groups themselves
-/// /system.slice/docker-ID.scope                      those that have systemd make them: also libpod-ID, crio-ID
+/// /system.slice/docker-ID.scope                      runtimes that let systemd make them: also libpod-ID, crio-ID
 /// /kubepods.slice/….slice/cri-containerd-ID.scope    Kubernetes; /kubepods/burstable/podUID/ID without systemd
 /// /ecs/TASK/ID                                       Amazon ECS: ID may be HEX-DIGITS
 /// ```
@@ -23,7 +23,7 @@ pub fn id(path: &str) -> Option<&str> {
     path.strip_prefix('/')?.rsplit('/').find_map(of_group)
 }
 
-/// The identifier in the name of a group.
+/// Identifier in the name of a single group.
 fn of_group(name: &str) -> Option<&str> {
     let name = name.strip_suffix(".scope").unwrap_or(name);
     if is_ecs(name) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! From an interval to metrics.
+//! Encodes an interval as metrics.
 
 use std::collections::BTreeMap;
 
@@ -39,19 +39,20 @@ use crate::table::Key;
 use crate::table::Row;
 use crate::table::Value;
 
-/// How many buckets a distribution may span. A kernel's have at most 2049, of scale 5. One that spans more is made coarser.
+/// Limit of the span of buckets. Distributions of a kernel span at most 2049, at scale 5; a larger
+/// span gets a coarser scale.
 const MAX_SPAN: i64 = 4096;
 
-/// Name of the scope that says: rhist has written this.
+/// Name of the scope that marks metrics as written by rhist.
 pub const SCOPE: &str = "rhist";
 
-/// What metrics are for.
+/// Purpose of the metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// To be read back: what was added, with all that there is of a key.
+    /// Recording that is read back: numbers of the interval, with complete keys.
     Recording,
-    /// For receivers of any kind: keys as numbers and strings. Metrics of the interval have the question's name as an attribute,
-    /// since those of several questions come from one resource.
+    /// Export to receivers of any kind: keys as numbers and strings. Metrics about the interval
+    /// carry the question's name as an attribute, since several questions share one resource.
     Export(Temporality),
 }
 
@@ -67,7 +68,7 @@ pub fn machine(question: &Question) -> [(&'static str, Any); 6] {
     ]
 }
 
-/// The scope of all metrics.
+/// Scope of all metrics.
 pub fn scope(attributes: Vec<Attribute>) -> Scope {
     Scope {
         name: SCOPE.to_owned(),
@@ -76,7 +77,7 @@ pub fn scope(attributes: Vec<Attribute>) -> Scope {
     }
 }
 
-/// Makes metrics of an interval.
+/// Encodes the metrics of an interval.
 pub struct Encoder<'a> {
     question: &'a Question,
     names: &'a NumberNames,
@@ -89,7 +90,7 @@ pub struct Encoder<'a> {
 }
 
 impl<'a> Encoder<'a> {
-    /// For an interval of a question. `names` has those of its numbers.
+    /// Encoder for an interval of a question. `names` resolves its numbers.
     pub fn new(question: &'a Question, names: &'a NumberNames, interval: &'a Interval, form: Form) -> Self {
         Encoder {
             question,
@@ -111,7 +112,7 @@ impl<'a> Encoder<'a> {
         let names = &self.metrics;
         let mut metrics = Vec::new();
         let hits = rows.iter().map(|row| NumberPoint {
-            // Where no distribution can have it.
+            // Attached to the hits only if the row has no distribution.
             exemplars: match first_dist(row) {
                 None => self.exemplars(row, BucketUnit::One),
                 Some(_) => Vec::new(),
@@ -147,11 +148,12 @@ impl<'a> Encoder<'a> {
                     Some(Value::Unknown) | None => (),
                 }
             }
-            // A column has one kind of values.
+            // All values of a column are of one kind.
             if dists.is_empty() && !numbers.is_empty() {
                 let (name, unit) = (names.values[i].clone(), column.unit.word().to_owned());
                 metrics.push(match column.fold {
-                    // By its type: what a receiver has of a series must not depend on the numbers of one batch.
+                    // Monotonic or not by the type of the column, so that the kind of a series does
+                    // not change with the numbers of one batch.
                     Fold::Sum => self.sum(name, unit, numbers, !self.question.is_signed(&column.name)),
                     Fold::Min | Fold::Max => gauge(name, unit, numbers),
                 });
@@ -178,7 +180,7 @@ impl<'a> Encoder<'a> {
         metrics
     }
 
-    /// Metrics of what is not of a row: times, losses, own cost.
+    /// Metrics about the interval itself: times, losses, own cost.
     pub fn own(&self) -> Vec<Metric> {
         let Interval { from, to, delta, .. } = self.interval;
         let question = match self.form {
@@ -233,7 +235,8 @@ impl<'a> Encoder<'a> {
         attributes
     }
 
-    /// Adds the attributes of a key or a saved field, with the name that it has here and perhaps nowhere else.
+    /// Adds the attributes of a key or a saved field. Includes the name of a number, which other
+    /// machines may not know.
     fn add(&self, attributes: &mut Vec<Attribute>, names: [&str; 2], column: &str, key: &Key) {
         let number = match key {
             Key::Number(number) => Some(*number),
@@ -310,7 +313,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// The largest value of a row. When it happened is not known, only in which run.
+    /// Exemplar with the largest value of a row. Its time is unknown within the run.
     fn exemplars(&self, row: &Row, unit: BucketUnit) -> Vec<Exemplar> {
         let exemplar = row.worst.as_ref().map(|worst| {
             let (as_int, as_double) = int_or_double(worst.value, unit);
@@ -328,8 +331,8 @@ impl<'a> Encoder<'a> {
         exemplar.into_iter().collect()
     }
 
-    /// A distribution, without its attributes, and how many values are in its buckets. Buckets of another unit than that of
-    /// the metric have no place there.
+    /// Point of a distribution without its attributes, and the number of values in its buckets.
+    /// Leaves out buckets whose unit differs from the metric's.
     fn histogram(&self, dist: &Dist, unit: BucketUnit) -> (HistogramPoint, i128) {
         if dist.bucket_unit != unit {
             let bare = Dist {
@@ -347,12 +350,14 @@ impl<'a> Encoder<'a> {
         let negative = at_scale(&dist.negative, shift);
         let mut zero = i128::from(dist.zero);
         if dist.one_has_zero {
-            // A bucket for all values up to 1: that is what a zero threshold of 1 means.
+            // The bucket for all values up to 1 becomes the zero bucket, with a zero threshold of
+            // 1.
             zero += positive.remove(&-1).unwrap_or(0);
         }
         let count = zero + positive.values().sum::<i128>() + negative.values().sum::<i128>();
-        // OTLP has no sum where values are below zero, since it could fall, nor one of values that
-        // are not counted as they are in no bucket. What reads recordings needs it.
+        // OTLP forbids a sum if values are below zero, since it could fall. Values without a bucket
+        // are not in the count, so they must not be in a sum either. Readers of recordings need the
+        // sum.
         let is_below_zero = |number: Option<i128>| number.is_some_and(|number| number < 0);
         let can_fall = !negative.is_empty() || is_below_zero(dist.min) || is_below_zero(dist.sum);
         let is_of_all = i128::from(dist.count) == count;
@@ -384,7 +389,7 @@ fn gauge(name: String, unit: String, data_points: Vec<NumberPoint>) -> Metric {
     }
 }
 
-/// A number as an integer, or as a double if it is in another unit, or has more than 63 bits.
+/// An integer, or a double if the unit differs or the number has more than 63 bits.
 fn int_or_double(number: i128, unit: BucketUnit) -> (Option<Digits>, Option<Double>) {
     match (i64::try_from(number), unit) {
         (Ok(_), BucketUnit::One) => (Some(Digits(number)), None),
@@ -392,12 +397,12 @@ fn int_or_double(number: i128, unit: BucketUnit) -> (Option<Digits>, Option<Doub
     }
 }
 
-/// Which of a row's values is its first distribution.
+/// Index of a row's first distribution.
 fn first_dist(row: &Row) -> Option<usize> {
     row.values.iter().position(|value| matches!(value, Value::Dist(_)))
 }
 
-/// By how much the scale has to be lowered so that the buckets, without gaps, are not too many.
+/// Number of levels to lower the scale, so that the buckets including gaps are not too many.
 fn coarser(dist: &Dist) -> u8 {
     let span = |counts: &Counts, shift: u8| {
         let ends = counts.ends();
@@ -408,7 +413,8 @@ fn coarser(dist: &Dist) -> u8 {
         .unwrap_or(dist.scale)
 }
 
-/// Buckets of a coarser scale. What is still too far above the first is beyond all numbers of 64 bits: it gets no bucket.
+/// Buckets of a coarser scale. A bucket still too far above the first one is beyond all numbers of
+/// 64 bits: drop it.
 fn at_scale(counts: &Counts, shift: u8) -> BTreeMap<i32, i128> {
     let mut coarse = BTreeMap::new();
     let first = counts.ends().map_or(0, |(first, _)| i64::from(first >> shift));
@@ -421,7 +427,7 @@ fn at_scale(counts: &Counts, shift: u8) -> BTreeMap<i32, i128> {
     coarse
 }
 
-/// Buckets without gaps.
+/// Buckets with their gaps filled in.
 fn dense(buckets: &BTreeMap<i32, i128>) -> Option<Buckets> {
     let (&offset, _) = buckets.first_key_value()?;
     let mut bucket_counts = Vec::new();

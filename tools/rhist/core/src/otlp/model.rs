@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Metrics of OTLP: the part of `opentelemetry/proto/metrics/v1/metrics.proto` that rhist uses, in the JSON mapping of OTLP.
-//! There, integers of 64 bits are strings of digits; numbers are read, too. Unknown members are ignored.
+//! Metrics of OTLP: the part of `opentelemetry/proto/metrics/v1/metrics.proto` that rhist uses, in
+//! the JSON mapping of OTLP. The mapping writes integers of 64 bits as strings of digits; the
+//! parser also accepts numbers. Unknown members are ignored.
 
 use std::fmt;
 
@@ -15,7 +16,7 @@ use serde_json::value::RawValue;
 
 use super::base64;
 
-/// `ExportMetricsServiceRequest`. `R` is [`Resource`], or the text of one that is not parsed yet.
+/// `ExportMetricsServiceRequest`. `R` is [`Resource`], or its text if it is not parsed yet.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Request<R> {
@@ -93,12 +94,12 @@ pub struct ExponentialHistogram {
     pub aggregation_temporality: u32,
 }
 
-/// What the numbers of a point say, as `AggregationTemporality` has it.
+/// Meaning of a point's numbers, as in `AggregationTemporality`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Temporality {
-    /// What was added since the point before.
+    /// Increase since the previous point.
     Delta = 1,
-    /// All since the start.
+    /// Total since the start.
     Cumulative = 2,
 }
 
@@ -160,7 +161,7 @@ pub struct Buckets {
     pub bucket_counts: Vec<Digits>,
 }
 
-/// A single value out of those that were counted.
+/// Example of a counted value, with more detail.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Exemplar {
@@ -213,7 +214,7 @@ impl<T> From<Vec<T>> for Values<T> {
     }
 }
 
-/// Bytes, which JSON has in base64.
+/// Bytes, as base64 in JSON.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bytes(pub Vec<u8>);
 
@@ -231,7 +232,7 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
-/// An integer of 64 bits, of either sign.
+/// An integer of 64 bits, signed or unsigned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digits(pub i128);
 
@@ -273,8 +274,8 @@ impl<'de> Deserialize<'de> for Digits {
     }
 }
 
-/// A decimal number, as JSON has it. Its digits are all kept; only a reader that takes it for a double, which it is in OTLP,
-/// rounds it.
+/// Decimal number as in JSON. Keeps all digits, although OTLP defines the field as a double, so
+/// only other readers round it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Double(String);
 
@@ -288,17 +289,18 @@ impl Double {
         Double(format!("{sign}{whole}{point}{fraction}"))
     }
 
-    /// A number with a fraction. `None` if it is not finite.
+    /// Conversion from a double. `None` if it is not finite.
     pub fn from_f64(number: f64) -> Option<Self> {
         number.is_finite().then(|| Double(format!("{number:?}")))
     }
 
-    /// The number times ten to the power of `decimals`. `None` if that is no whole number, or has more than 127 bits.
+    /// The number times ten to the power of `decimals`, rounded if it is still not an integer.
+    /// `None` if `decimals` is 0 and the number has a fraction, or beyond the range of 127 bits.
     pub fn whole(&self, decimals: usize) -> Option<i128> {
         let (whole, fraction) = self.0.split_once('.').unwrap_or((&self.0, ""));
         let zeros = decimals.checked_sub(fraction.len());
         let exact = zeros.and_then(|zeros| format!("{whole}{fraction}{}", "0".repeat(zeros)).parse().ok());
-        // Who reads doubles and writes them again keeps neither all digits nor their form.
+        // A program that parses doubles and writes them again changes digits and notation.
         exact.or_else(|| {
             let rounded = self.to_f64() * 10f64.powi(i32::try_from(decimals).ok()?);
             let is_whole = decimals > 0 || rounded.fract() == 0.0;

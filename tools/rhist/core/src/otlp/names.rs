@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Names of metrics and attributes, and words for what a question has.
+//! Names of metrics and attributes, and words for the properties of a question.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::table::Unit;
 
 /// `CLOCK_MONOTONIC` at the end of the interval, in nanoseconds.
 pub const MONOTONIC: &str = "rhist.monotonic";
-/// How long the interval lasted by that clock.
+/// Length of the interval by that clock.
 pub const DURATION: &str = "rhist.duration";
 /// See [`crate::question::Interval::events`].
 pub const EVENTS: &str = "rhist.events";
@@ -36,13 +36,13 @@ pub const MISSED: &str = "rhist.missed";
 /// See [`crate::table::Losses`].
 pub const MISSED_HITS: &str = "rhist.missed_hits";
 
-/// Names of the metrics that have the rows of a table. All are different, whatever its columns are called.
+/// Names of the metrics for the rows of a table. All differ, whatever the names of the columns.
 pub struct Names {
-    /// Of the hits.
+    /// Metric of the hits.
     pub hits: String,
-    /// Of each value.
+    /// Metric of each value.
     pub values: Vec<String>,
-    /// Of each value: of how many of a distribution are in no bucket.
+    /// Metric for each value: number of values of a distribution without a bucket.
     pub no_bucket: Vec<String>,
 }
 
@@ -83,8 +83,8 @@ impl Names {
     }
 }
 
-/// Names of the attributes for key columns: of each column for its keys, and for what these are called, where that is not in
-/// the same attribute. All are different.
+/// Attribute names of key columns: for each column one for the keys, and one for their names if
+/// these need a second attribute. All differ.
 pub fn keys(columns: &[Column]) -> Vec<[String; 2]> {
     let mut taken = BTreeSet::new();
     let keys: Vec<_> = columns
@@ -99,7 +99,7 @@ pub fn keys(columns: &[Column]) -> Vec<[String; 2]> {
         .collect()
 }
 
-/// Adds a number to a name that is taken.
+/// Appends a number to a name that is taken.
 fn unique(name: String, taken: &mut BTreeSet<String>) -> String {
     let mut candidate = name.clone();
     let mut number = 1;
@@ -110,21 +110,21 @@ fn unique(name: String, taken: &mut BTreeSet<String>) -> String {
     candidate
 }
 
-/// Things that have a word in recordings.
+/// Enum whose values have words in recordings.
 pub trait Word: Copy + Sized + 'static {
-    /// All of them.
+    /// All values.
     const ALL: &'static [Self];
 
-    /// The word for this one.
+    /// Word for this value.
     fn word(self) -> &'static str;
 
-    /// What a word means.
+    /// Looks up a word.
     fn parse(word: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|known| known.word() == word)
     }
 }
 
-/// As in the Unified Code for Units of Measure, which OTLP recommends.
+/// Words of the Unified Code for Units of Measure, which OTLP recommends.
 impl Word for Unit {
     const ALL: &'static [Self] = &[Unit::Plain, Unit::Nanoseconds, Unit::Microseconds, Unit::Bytes];
 
@@ -138,7 +138,7 @@ impl Word for Unit {
     }
 }
 
-/// What a metric has instead of the unit of its column.
+/// Unit of a metric instead of the unit of its column.
 impl Word for BucketUnit {
     const ALL: &'static [Self] = &[BucketUnit::One, BucketUnit::Us, BucketUnit::Ms, BucketUnit::S];
 
@@ -170,7 +170,7 @@ impl Word for Backend {
     }
 }
 
-/// How many decimals a number has that was whole before it was divided by this.
+/// Number of decimals that a whole number gets when it is divided by this unit.
 pub fn decimals(unit: BucketUnit) -> usize {
     match unit {
         BucketUnit::One => 0,

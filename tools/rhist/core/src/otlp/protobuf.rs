@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Metrics of OTLP as protobuf: the fields of `opentelemetry/proto/collector/metrics/v1/metrics_service.proto`, and of what it
-//! imports, that are used. They are made from the [`model`], which has the digits of JSON: here, numbers have 64 bits.
+//! Metrics of OTLP as protobuf: the fields in use of
+//! `opentelemetry/proto/collector/metrics/v1/metrics_service.proto` and its imports. Converted from
+//! the [`model`], whose numbers are digits of JSON; numbers here have 64 bits.
 
 use prost::Message;
 use prost::Oneof;
@@ -17,7 +18,7 @@ pub struct ExportMetricsServiceRequest {
     pub resource_metrics: Vec<ResourceMetrics>,
 }
 
-/// What a receiver answers.
+/// Answer of a receiver.
 #[derive(Clone, PartialEq, Message)]
 pub struct ExportMetricsServiceResponse {
     #[prost(message, optional, tag = "1")]
@@ -32,7 +33,7 @@ pub struct PartialSuccess {
     pub error_message: String,
 }
 
-/// `google.rpc.Status`: what a receiver answers that refuses a request.
+/// `google.rpc.Status`: answer of a receiver that rejects a request.
 #[derive(Clone, PartialEq, Message)]
 pub struct Status {
     #[prost(string, tag = "2")]
@@ -239,7 +240,7 @@ pub struct KeyValueList {
     pub values: Vec<KeyValue>,
 }
 
-/// All of them, converted.
+/// Converts all elements.
 fn all<A, B: From<A>>(items: Vec<A>) -> Vec<B> {
     items.into_iter().map(B::from).collect()
 }
@@ -387,7 +388,7 @@ impl From<model::Any> for AnyValue {
     }
 }
 
-/// The number of a point, which is one of both.
+/// Number of a point: the integer if it exists, else the double.
 fn either<N>(as_int: Option<Digits>, as_double: Option<Double>, int: fn(i64) -> N, double: fn(f64) -> N) -> Option<N> {
     match (as_int, as_double) {
         (Some(number), _) => Some(int(signed(number))),
@@ -395,12 +396,12 @@ fn either<N>(as_int: Option<Digits>, as_double: Option<Double>, int: fn(i64) -> 
     }
 }
 
-/// The nearest number of 64 bits.
+/// Clamps to 64 bits.
 fn unsigned(Digits(number): Digits) -> u64 {
     u64::try_from(number).unwrap_or(if number < 0 { 0 } else { u64::MAX })
 }
 
-/// The nearest number of 64 bits.
+/// Clamps to 64 bits.
 fn signed(Digits(number): Digits) -> i64 {
     i64::try_from(number).unwrap_or(if number < 0 { i64::MIN } else { i64::MAX })
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A logarithmic axis for values, also for negative ones and zero.
+//! Logarithmic axis for values, including negative ones and zero.
 
 use super::quantity;
 use crate::table::BucketUnit;
@@ -8,34 +8,37 @@ use crate::table::Counts;
 use crate::table::Dist;
 use crate::table::Unit;
 
-/// Where values are, from 0 at the lower end to 1 at the upper one. Octaves have the same width each, zero that of a bucket.
+/// Maps values to places between 0, the lower end, and 1, the upper end. All octaves have the same
+/// width; zero is about as wide as a bucket.
 pub struct Axis {
-    /// Of the buckets that are drawn.
+    /// Scale of the buckets that are drawn.
     pub scale: u8,
     unit: BucketUnit,
-    /// Octaves of absolute values of negative and of positive values: where they begin, and how many there are.
+    /// Octaves of the absolute values of negative and positive values: the first one, and their
+    /// number.
     negative: (f64, f64),
     positive: (f64, f64),
-    /// Octaves of zero.
+    /// Width of zero, in octaves.
     zero: f64,
     /// See [`Dist::one_has_zero`].
     one_has_zero: bool,
 }
 
-/// What is drawn: where a bucket begins and ends on the axis, and how many values are there.
+/// A drawn bucket: its ends on the axis, and its number of values.
 pub struct Segment {
     pub from: f64,
     pub to: f64,
     pub count: u64,
-    /// The sign of its values, and the index of its bucket. There is none for zero.
+    /// Sign of its values, and index of its bucket. `None` for zero.
     bucket: Option<(&'static str, i32)>,
 }
 
-/// No number of 64 bits, in any unit, is beyond these octaves.
+/// Octaves of all 64-bit numbers in any unit.
 const OCTAVES: std::ops::RangeInclusive<f64> = -32.0..=65.0;
 
 impl Axis {
-    /// An axis that has all values of these distributions in at most about `max_buckets` buckets of the same scale.
+    /// Creates an axis for all values of these distributions, with one scale and at most about
+    /// `max_buckets` buckets.
     pub fn new<'a>(dists: impl IntoIterator<Item = &'a Dist>, max_buckets: f64) -> Self {
         let mut axis = Axis {
             scale: 20,
@@ -64,13 +67,14 @@ impl Axis {
             axis.scale -= 1;
         }
         if has_zero {
-            // Of a single bucket, it would be all of the axis.
+            // Keep zero narrow if buckets are few: as wide as a single bucket, it would fill the
+            // axis.
             axis.zero = (1.0 / axis.buckets()).min(octaves / 8.0).max(0.1);
         }
         axis
     }
 
-    /// How many buckets an octave has.
+    /// Number of buckets in an octave.
     fn buckets(&self) -> f64 {
         f64::from(1u32 << self.scale.min(20))
     }
@@ -79,7 +83,7 @@ impl Axis {
         (self.negative.1 + self.zero + self.positive.1).max(f64::MIN_POSITIVE)
     }
 
-    /// Where a value is.
+    /// Place of a value.
     pub fn place(&self, value: f64) -> f64 {
         let octave = |value: f64| (value / self.unit.values() as f64).log2();
         let octaves = match value {
@@ -90,7 +94,7 @@ impl Axis {
         octaves / self.octaves()
     }
 
-    /// The buckets of a distribution, at the scale of the axis.
+    /// Buckets of a distribution at the scale of the axis.
     pub fn segments(&self, dist: &Dist) -> Vec<Segment> {
         let mut dist = dist.clone();
         dist.coarsen(self.scale);
@@ -118,7 +122,7 @@ impl Axis {
         segments
     }
 
-    /// The values of a bucket, for people.
+    /// Values of a bucket, formatted for people.
     pub fn name(&self, segment: &Segment, unit: Unit) -> String {
         let Some((sign, index)) = segment.bucket else {
             return "0".to_owned();
@@ -138,7 +142,7 @@ impl Axis {
         }
     }
 
-    /// Round values, at most this many, for marks: where they are, and their names.
+    /// Round values for marks, at most `max`: their places and names.
     pub fn ticks(&self, max: f64, unit: Unit) -> Vec<(f64, String)> {
         let each = self.octaves() / max;
         let mut ticks = Vec::new();
@@ -163,13 +167,13 @@ impl Axis {
     }
 }
 
-/// Widens the octaves between `ends` to those of these buckets.
+/// Widens the octaves between `ends` to include these buckets.
 fn widen(ends: &mut Option<(f64, f64)>, counts: &Counts, scale: u8) {
     let Some((first, last)) = counts.ends() else {
         return;
     };
     let octave = |index: f64| (index / f64::from(1u32 << scale.min(20))).clamp(*OCTAVES.start(), *OCTAVES.end());
-    // A coarser bucket may begin earlier and end later; whole octaves always fit.
+    // A coarser bucket may begin earlier and end later; whole octaves always contain it.
     let (low, high) = (octave(f64::from(first)).floor(), octave(f64::from(last) + 1.0).ceil());
     let (low, high) = (low.min(high - 1.0), high);
     *ends = Some(match *ends {
@@ -178,8 +182,8 @@ fn widen(ends: &mut Option<(f64, f64)>, counts: &Counts, scale: u8) {
     });
 }
 
-/// Values that are marked if there is room, in ascending order: powers of two for bytes; otherwise of ten, and if there are few
-/// octaves, twice and five times these.
+/// Candidates for marks, in ascending order: powers of two for bytes; otherwise powers of ten and,
+/// for few octaves, two and five times these.
 fn round_values(unit: Unit, octaves: f64) -> Vec<f64> {
     let steps: &[f64] = if octaves < 8.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
     match unit {

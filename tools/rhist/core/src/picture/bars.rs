@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Bars of a distribution, and of keys.
+//! Bar charts of a distribution, and of keys.
 
 use super::BLUE;
 use super::GREEN;
@@ -28,10 +28,11 @@ use crate::table::Value;
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 360.0;
 
-/// How many keys are shown.
+/// Limit of keys shown.
 const MAX_KEYS: usize = 30;
 
-/// A distribution: how many values are in each bucket, on a logarithmic axis, and lines for quantiles.
+/// Draws a distribution: the number of values in each bucket on a logarithmic axis, and lines for
+/// quantiles.
 pub fn bars(question: &Question, dist: &Dist) -> String {
     let mut svg = begin(question, WIDTH, HEIGHT, &facts(question, dist));
     let axis = Axis::new([dist], 120.0);
@@ -77,7 +78,7 @@ pub fn bars(question: &Question, dist: &Dist) -> String {
     svg.finish()
 }
 
-/// Places labels so that none is on top of the one before.
+/// Places labels so that none covers the one before.
 #[derive(Default)]
 struct Labels {
     end: f64,
@@ -85,7 +86,7 @@ struct Labels {
 }
 
 impl Labels {
-    /// Where the label for `at` goes, and its anchor.
+    /// Position of the label for `at`, and its anchor.
     fn place(&mut self, at: f64, text: &str, right: f64) -> (f64, &'static str, f64) {
         let width = text.chars().count() as f64 * CHARACTER + 12.0;
         let is_right = at + width > right;
@@ -101,7 +102,7 @@ impl Labels {
     }
 }
 
-/// The keys with most of what is counted: the first sum if there is one, otherwise hits.
+/// Draws the keys with the highest numbers: the first value if it is a number, otherwise hits.
 pub fn keys(question: &Question, table: &Table) -> String {
     let (by, unit) = match table.values.iter().zip(&table.total().values).next() {
         Some((column, Value::Number(_))) => (format!(", by {}", column.name), column.unit),
@@ -139,7 +140,7 @@ pub fn keys(question: &Question, table: &Table) -> String {
     svg.finish()
 }
 
-/// Keys of a row, as a text.
+/// Formats the keys of a row.
 pub fn name(keys: &[Key]) -> String {
     let keys: Vec<_> = keys.iter().map(ToString::to_string).collect();
     if keys.is_empty() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Differences between two recordings.
+//! Draws differences between two recordings.
 
 use std::collections::HashMap;
 
@@ -22,20 +22,21 @@ use crate::table::Table;
 
 const WIDTH: f64 = 960.0;
 
-/// How many keys are shown.
+/// Limit of keys shown.
 const MAX_KEYS: usize = 30;
 
 /// One of two recordings.
 pub struct Side<'a> {
-    /// What to call it.
+    /// Name in the legend.
     pub name: &'a str,
-    /// All that was counted.
+    /// Sum of all intervals.
     pub table: &'a Table,
-    /// How long it took.
+    /// Duration in seconds.
     pub seconds: f64,
 }
 
-/// What is different in `b`: parts of the distributions, or rates of keys if there is none.
+/// Draws the change from `a` to `b`: shares of the distributions, or rates of keys without a
+/// distribution.
 pub fn difference(question: &Question, a: &Side<'_>, b: &Side<'_>) -> String {
     let totals = [a, b].map(|side| side.table.total());
     match totals.each_ref().map(first_dist) {
@@ -55,7 +56,7 @@ fn begin(question: &Question, height: f64, sides: [(&str, &str); 2]) -> Svg {
     svg
 }
 
-/// Both distributions on top of each other, as parts of all values, and what one has more of below.
+/// Draws both distributions overlaid, as shares of all values, and below the surplus of each side.
 fn dists(question: &Question, sides: [(&Side<'_>, &Dist); 2]) -> String {
     let height = 480.0;
     let facts = sides.map(|(_, dist)| facts(question, dist));
@@ -101,7 +102,7 @@ fn dists(question: &Question, sides: [(&Side<'_>, &Dist); 2]) -> String {
     }
     for (q, y, text) in [(0.5, 96.0, "p50"), (0.99, 108.0, "p99")] {
         let places = sides.map(|(_, dist)| dist.quantile(q).map(|quantile| axis.place(quantile.value)));
-        // The smaller one has its name on the left.
+        // The smaller quantile has its label on the left.
         let anchors = if places[0] < places[1] {
             ["end", "start"]
         } else {
@@ -115,7 +116,7 @@ fn dists(question: &Question, sides: [(&Side<'_>, &Dist); 2]) -> String {
         }
     }
 
-    // By place, which both have from the same axis.
+    // Keyed by position: both sides use the same axis.
     let mut changes: HashMap<u64, (f64, &Segment)> = HashMap::new();
     for (parts, sign) in parts.iter().zip([-1.0, 1.0]) {
         for (part, segment) in parts {
@@ -155,7 +156,7 @@ fn dists(question: &Question, sides: [(&Side<'_>, &Dist); 2]) -> String {
     svg.finish()
 }
 
-/// The keys whose rates differ most.
+/// Draws the keys whose rates differ most.
 fn rates(question: &Question, sides: [&Side<'_>; 2]) -> String {
     let mut keys: HashMap<_, [f64; 2]> = HashMap::new();
     for (i, side) in sides.into_iter().enumerate() {

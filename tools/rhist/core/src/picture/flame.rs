@@ -21,23 +21,24 @@ use crate::table::Value;
 const WIDTH: f64 = 1200.0;
 const ROW: f64 = 18.0;
 
-/// Deeper than any stack of a kernel's histogram.
+/// Limit of depth, above any stack of a kernel's histogram.
 const MAX_DEPTH: usize = 128;
 
-/// Narrower boxes are not drawn: nobody sees them.
+/// Minimum width of a box in pixels: narrower ones would be invisible.
 const MIN_WIDTH: f64 = 0.3;
 
-/// How many boxes are drawn: the widest ones.
+/// Limit of boxes; draws the widest ones.
 const MAX_BOXES: usize = 20_000;
 
-/// A function, and those that it has called.
+/// A function with its callees.
 #[derive(Default)]
 struct Node {
     weight: f64,
     callees: BTreeMap<String, Node>,
 }
 
-/// Stacks, the outermost functions at the bottom, as wide as what was counted in them. Other keys are below their stacks.
+/// Draws stacks with the outermost function at the bottom. The width is the weight of a row; other
+/// keys stand below their stacks.
 pub fn flame(question: &Question, table: &Table) -> String {
     let (weight, what, unit) = weight(question, table);
     let mut root = Node::default();
@@ -67,8 +68,8 @@ pub fn flame(question: &Question, table: &Table) -> String {
     svg.finish()
 }
 
-/// What the width of a row is: the sum of its values if it is one of time or bytes, otherwise hits. What to call that, and its
-/// unit.
+/// Weight of a row: the sum of its first value for time or bytes, otherwise its hits. Also returns
+/// name and unit of the weight.
 fn weight<'a>(question: &'a Question, table: &'a Table) -> (fn(&Row) -> f64, &'a str, Unit) {
     match table.values.first() {
         Some(column) if column.unit != Unit::Plain => (
@@ -84,7 +85,7 @@ fn weight<'a>(question: &'a Question, table: &'a Table) -> (fn(&Row) -> f64, &'a
     }
 }
 
-/// Names of boxes from the lowest one: keys that are no stacks, and the functions of those that are.
+/// Names of a row's boxes from the bottom up: other keys first, then the functions of its stacks.
 fn frames(row: &Row) -> Vec<String> {
     let mut names = Vec::new();
     for key in row.keys.iter().filter(|key| !matches!(key, Key::Stack(_))) {
@@ -98,7 +99,7 @@ fn frames(row: &Row) -> Vec<String> {
     names
 }
 
-/// The least weight that is drawn.
+/// Minimum weight that is drawn.
 fn least(root: &Node, total: f64) -> f64 {
     let least = MIN_WIDTH / (WIDTH - 2.0 * MARGIN) * total;
     let mut weights = Vec::new();
@@ -121,7 +122,7 @@ impl Node {
     }
 }
 
-/// How many boxes that are drawn are above each other.
+/// Number of drawn boxes on top of each other.
 fn depth(node: &Node, least: f64) -> usize {
     let callees = node.callees.values().filter(|callee| callee.weight >= least);
     1 + callees.map(|callee| depth(callee, least)).max().unwrap_or(0)
@@ -135,7 +136,7 @@ struct Flame {
 }
 
 impl Flame {
-    /// Draws a box that begins at this part of the width, and those above it.
+    /// Draws a box that begins at `from`, a part of the width, and the boxes above it.
     fn draw(&self, svg: &mut Svg, name: &str, node: &Node, depth: usize, from: f64) {
         let room = WIDTH - 2.0 * MARGIN;
         let width = node.weight / self.total * room;
@@ -157,7 +158,7 @@ impl Flame {
     }
 }
 
-/// A warm colour, the same for each name. Dark text is readable on it.
+/// Warm colour derived from the name. Dark text is readable on it.
 fn colour(name: &str) -> String {
     // FNV-1a.
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

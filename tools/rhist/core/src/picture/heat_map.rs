@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Heat maps: how a distribution changes over time.
+//! Heat maps, which show how a distribution changes over time.
 
 use super::BLUE;
 use super::GREEN;
@@ -22,20 +22,21 @@ use crate::table::Unit;
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 440.0;
 
-/// How many columns there are. Intervals that follow each other share one if there are more.
+/// Limit of columns. With more intervals, adjacent ones share a column.
 const MAX_COLUMNS: usize = 240;
 
-/// How many colours there are.
+/// Number of colours.
 const LEVELS: usize = 10;
 
-/// A column: from when to when, in seconds since the first interval, and what was counted then.
+/// A column: start and end in seconds since the first interval, and the values counted meanwhile.
 struct Column {
     from: f64,
     to: f64,
     dist: Dist,
 }
 
-/// Time, values, and how many there were, with lines of quantiles. Only of the first distribution of each table.
+/// Draws counts over time and value, with lines for quantiles. Uses only the first distribution of
+/// each table.
 pub fn heat_map(question: &Question, intervals: &[Interval]) -> String {
     let columns = columns(intervals);
     let mut all = Dist::default();
@@ -51,7 +52,7 @@ pub fn heat_map(question: &Question, intervals: &[Interval]) -> String {
     let mut cells = Vec::new();
     for column in &columns {
         for segment in axis.segments(&column.dist) {
-            // A long interval has more of them, and is no hotter for it.
+            // Use rates, so that long intervals do not look hotter.
             let rate = segment.count as f64 / (column.to - column.from).max(1e-9);
             let (from, to) = (y(segment.to), y(segment.from));
             let [start, end] = [column.from, column.to].map(x);
@@ -62,7 +63,7 @@ pub fn heat_map(question: &Question, intervals: &[Interval]) -> String {
     let coldest = cells.iter().map(|(rate, _)| *rate).fold(hottest, f64::min);
     let mut levels = vec![Vec::new(); LEVELS];
     for (rate, cell) in cells {
-        // By magnitude, since counts are far apart.
+        // Logarithmic, since counts differ by orders of magnitude.
         let part = (rate / coldest).ln() / (hottest / coldest).ln();
         let level = if part.is_finite() {
             (part * LEVELS as f64) as usize
@@ -101,7 +102,7 @@ pub fn heat_map(question: &Question, intervals: &[Interval]) -> String {
     svg.finish()
 }
 
-/// The colours, and how many values a second they mean.
+/// Draws the colours, and the rates that they stand for.
 fn legend(svg: &mut super::Svg, question: &Question, [right, coldest, hottest]: [f64; 3]) {
     let per_second = |rate: f64| Count(rate.round() as i128).to_string();
     let text = format!("{} {}/s", per_second(hottest), question.noun);
@@ -155,7 +156,7 @@ fn time_ticks(seconds: f64) -> Vec<f64> {
         .collect()
 }
 
-/// A time as it is shown if all of it is so long: `1:30` from a minute on.
+/// Formats a time for an axis of length `all`: `1:30` from a minute on.
 fn clock(time: f64, all: f64) -> String {
     let whole = time.round() as u64;
     match all {

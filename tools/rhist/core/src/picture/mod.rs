@@ -2,8 +2,8 @@
 
 //! Pictures in SVG: bars, heat maps, flame graphs, differences, and screens of a terminal.
 //!
-//! They need neither scripts nor style sheets, and their colours can be told from a white and from a black background. Whatever
-//! is in a table, a picture has at most some ten thousand shapes.
+//! They need neither scripts nor style sheets, and their colours are visible on white and on black.
+//! A picture has at most some ten thousand shapes, whatever the table contains.
 
 mod axis;
 mod bars;
@@ -35,7 +35,8 @@ use crate::table::Unit;
 use crate::table::Value;
 use svg::Svg;
 
-/// The picture that suits a table: a flame graph of stacks, bars of a distribution, or bars of keys.
+/// Draws the picture that suits a table: a flame graph of stacks, bars of a distribution, or bars
+/// of keys.
 pub fn of(question: &Question, table: &Table) -> String {
     let has_stack = |row: &Row| row.keys.iter().any(|key| matches!(key, Key::Stack(_)));
     match first_dist(&table.total()) {
@@ -53,7 +54,7 @@ pub fn first_dist(row: &Row) -> Option<&Dist> {
     })
 }
 
-/// Begins a picture with two lines: what was asked of which machine, and `facts`.
+/// Begins a picture with two lines: question and `facts`, then the machine.
 fn begin(question: &Question, width: f64, height: f64, facts: &str) -> Svg {
     let mut svg = Svg::new(width, height, &question.summary);
     svg.heading(MARGIN, 24.0, &format!("{} ({})", question.summary, question.name));
@@ -67,7 +68,7 @@ fn begin(question: &Question, width: f64, height: f64, facts: &str) -> Svg {
     svg
 }
 
-/// Numbers of a distribution in a line.
+/// Count and quantiles of a distribution in one line.
 fn facts(question: &Question, dist: &Dist) -> String {
     let mut facts = vec![things(dist.count, &question.noun)];
     for (name, q) in QUANTILES {
@@ -85,13 +86,13 @@ fn quantity(value: f64, unit: Unit) -> String {
     Quantity { value, unit }.to_string()
 }
 
-/// Quantiles that pictures show.
+/// Quantiles shown in pictures.
 const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)];
 
-/// Space around everything.
+/// Margin around a picture, in pixels.
 const MARGIN: f64 = 16.0;
 
-/// Fills of what is counted, of a second one beside it, and lines of quantiles.
+/// Fills of the first and second series, and colour of the lines of quantiles.
 const BLUE: &str = "#3b82c4";
 const ORANGE: &str = "#d9730d";
 const GREEN: &str = "#2f9e44";

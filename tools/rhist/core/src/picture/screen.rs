@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Screens of a terminal: cells with characters.
+//! Screens of a terminal, drawn as cells with characters.
 //!
-//! They have their own background, so they look the same on every page. Blocks, of which bars and heat maps are made, are
-//! drawn as rectangles: many fonts leave gaps between them.
+//! They have their own background, so they look the same on every page. Block characters, of which
+//! bars and heat maps consist, are drawn as rectangles, since many fonts leave gaps between them.
 
 use std::collections::BTreeMap;
 
 use super::svg::CHARACTER;
 use super::svg::Svg;
 
-/// Height of a cell, and how far its text stands above its lower edge.
+/// Height of a cell in pixels, and distance of the baseline from its lower edge.
 const HEIGHT: f64 = 16.0;
 const DESCENT: f64 = 4.0;
 
-/// Space around the screen.
+/// Margin around the screen, in pixels.
 const MARGIN: f64 = 12.0;
 
 const BACKGROUND: &str = "#16191d";
 
-/// A cell of a screen, or several that one character takes.
+/// A character with the cells that it covers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// The character, with what combines with it.
+    /// The character with its combining characters.
     pub symbol: String,
-    /// How many cells it takes: 1, or 2 if it is a wide one.
+    /// Number of cells: 1, or 2 for a wide character.
     pub width: u16,
-    /// How it looks.
+    /// Colour and weight.
     pub style: Style,
 }
 
-/// How a cell looks.
+/// Appearance of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
     /// Colour of the character.
     pub ink: Ink,
-    /// Whether it is bold.
+    /// Whether the character is bold.
     pub is_bold: bool,
-    /// Whether the character has the colour of the background, and the cell that of the character.
+    /// Whether the colours of character and background are swapped.
     pub is_reversed: bool,
 }
 
@@ -67,10 +67,10 @@ impl Ink {
     }
 }
 
-/// Rectangles by their colour and opacity in per cent.
+/// Rectangles by colour, and opacity in per cent.
 type Blocks = BTreeMap<(Ink, u8), Vec<[f64; 4]>>;
 
-/// Draws lines of cells. The title is for those who do not see it.
+/// Draws lines of cells. Screen readers use the title.
 pub fn screen(title: &str, columns: u16, lines: &[Vec<Cell>]) -> String {
     let (width, height) = (f64::from(columns) * CHARACTER, lines.len() as f64 * HEIGHT);
     let mut svg = Svg::new(width + 2.0 * MARGIN, height + 2.0 * MARGIN, title);
@@ -85,7 +85,7 @@ pub fn screen(title: &str, columns: u16, lines: &[Vec<Cell>]) -> String {
     svg.finish()
 }
 
-/// Draws a line whose upper edge is at `y`.
+/// Draws a line with its upper edge at `y`.
 fn draw_line(svg: &mut Svg, blocks: &mut Blocks, line: &[Cell], y: f64) {
     let mut x = MARGIN;
     for cells in line.chunk_by(|a, b| a.style == b.style) {
@@ -98,7 +98,7 @@ fn draw_line(svg: &mut Svg, blocks: &mut Blocks, line: &[Cell], y: f64) {
         if let Some(back) = back {
             svg.rectangles(&[[x, y, width, HEIGHT]], back, 1.0);
         }
-        // Only words are texts: where they begin is exact in every font.
+        // One text element per word, so that the start of each word is exact in every font.
         for word in cells.chunk_by(|a, b| kind(a) == kind(b)) {
             let width = width_of(word);
             match word.first().map(kind) {
@@ -110,7 +110,7 @@ fn draw_line(svg: &mut Svg, blocks: &mut Blocks, line: &[Cell], y: f64) {
                     let height = HEIGHT * f64::from(eighths) / 8.0;
                     let rectangle = [x, y + HEIGHT - height, width, height];
                     match style.is_reversed {
-                        // Above its own background.
+                        // Drawn at once, to lie above the background of its own cell.
                         true => svg.rectangles(&[rectangle], front, f64::from(opacity) / 100.0),
                         false => blocks.entry((style.ink, opacity)).or_default().push(rectangle),
                     }
@@ -126,12 +126,12 @@ fn width_of(cells: &[Cell]) -> f64 {
     cells.iter().map(|cell| f64::from(cell.width)).sum::<f64>() * CHARACTER
 }
 
-/// How a cell is drawn.
+/// Way to draw a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Blank,
     Text,
-    /// A rectangle at the lower edge: its height in eighths of a cell, and its opacity in per cent.
+    /// Rectangle at the lower edge: its height in eighths of a cell, and its opacity in per cent.
     Block(u8, u8),
 }
 

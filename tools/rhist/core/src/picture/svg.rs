@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Writes SVG.
+//! Writer for SVG.
 
 use std::fmt::Write;
 
-/// A picture that is being made. Coordinates are pixels from the upper left corner.
+/// An unfinished picture. Coordinates are pixels from the upper left corner.
 pub struct Svg {
     text: String,
 }
 
-/// For text and lines: as far from white as from black.
+/// Colour of texts and lines, halfway between white and black.
 pub const GREY: &str = "#767676";
 
-/// Width of a character of labels.
+/// Width of a character of labels, in pixels.
 pub const CHARACTER: f64 = 7.2;
 
-/// More characters than any label needs.
+/// Limit of a label, longer than any needs.
 const MAX_CHARACTERS: usize = 160;
 
 impl Svg {
-    /// Begins a picture of this size. The title is for those who do not see it.
+    /// Begins a picture of this size. Screen readers use the title.
     pub fn new(width: f64, height: f64, title: &str) -> Self {
         let mut svg = Svg { text: String::new() };
         let font = "ui-monospace, Menlo, 'DejaVu Sans Mono', monospace";
@@ -32,11 +32,11 @@ impl Svg {
     }
 
     fn add(&mut self, text: std::fmt::Arguments<'_>) {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = self.text.write_fmt(text);
     }
 
-    /// A text in large letters.
+    /// Adds a text in large letters.
     pub fn heading(&mut self, x: f64, y: f64, text: &str) {
         let text = escaped(text);
         self.add(format_args!(
@@ -44,12 +44,13 @@ impl Svg {
         ));
     }
 
-    /// A text that begins here.
+    /// Adds a text that begins at this point.
     pub fn label(&mut self, x: f64, y: f64, text: &str) {
         self.anchored(x, y, "start", GREY, text);
     }
 
-    /// A text in a colour with its `anchor` here: `start`, `middle`, or `end`.
+    /// Adds a coloured text. `anchor` says which part of it is at this point: `start`, `middle`, or
+    /// `end`.
     pub fn anchored(&mut self, x: f64, y: f64, anchor: &str, colour: &str, text: &str) {
         let text = escaped(text);
         self.add(format_args!(
@@ -57,7 +58,7 @@ impl Svg {
         ));
     }
 
-    /// A text that takes this much width in every font. Its place is x, y and the width.
+    /// Adds a text stretched to a width, whatever the font: x, y and width.
     pub fn fitted(&mut self, [x, y, width]: [f64; 3], colour: &str, is_bold: bool, text: &str) {
         let weight = if is_bold { " font-weight=\"bold\"" } else { "" };
         let text = escaped(text);
@@ -66,14 +67,14 @@ impl Svg {
         ));
     }
 
-    /// A background for the whole picture, with round corners.
+    /// Fills the whole picture, with rounded corners.
     pub fn background(&mut self, colour: &str) {
         self.add(format_args!(
             "<rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"{colour}\"/>\n"
         ));
     }
 
-    /// A filled rectangle, which tells `title` if the pointer is over it.
+    /// Adds a filled rectangle that shows `title` under the pointer.
     pub fn rectangle(&mut self, [x, y, width, height]: [f64; 4], colour: &str, title: &str) {
         let title = escaped(title);
         self.add(format_args!(
@@ -81,7 +82,7 @@ impl Svg {
         ));
     }
 
-    /// Many rectangles of one colour, without titles.
+    /// Adds rectangles of one colour, without titles.
     pub fn rectangles(&mut self, rectangles: &[[f64; 4]], colour: &str, opacity: f64) {
         if rectangles.is_empty() {
             return;
@@ -95,14 +96,14 @@ impl Svg {
         self.add(format_args!("\"/>\n"));
     }
 
-    /// A line between two points.
+    /// Adds a line between two points.
     pub fn line(&mut self, [x1, y1]: [f64; 2], [x2, y2]: [f64; 2], colour: &str, opacity: f64) {
         self.add(format_args!(
             "<path d=\"M{x1:.1} {y1:.1}L{x2:.1} {y2:.1}\" stroke=\"{colour}\" stroke-opacity=\"{opacity:.2}\"/>\n"
         ));
     }
 
-    /// A line through all of these points; it is interrupted where there is none.
+    /// Adds a line through these points. A `None` interrupts it.
     pub fn curve(&mut self, points: impl IntoIterator<Item = Option<[f64; 2]>>, colour: &str) {
         self.add(format_args!(
             "<path fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.8\" d=\""
@@ -120,14 +121,14 @@ impl Svg {
         self.add(format_args!("\"/>\n"));
     }
 
-    /// The whole file.
+    /// Completes the file.
     pub fn finish(mut self) -> String {
         self.text.push_str("</svg>\n");
         self.text
     }
 }
 
-/// The beginning of a text that takes this much width.
+/// Truncates a text to this width.
 pub fn clipped(text: &str, width: f64) -> String {
     let count = ((width / CHARACTER) as usize).min(MAX_CHARACTERS);
     match text.char_indices().nth(count) {
@@ -136,7 +137,7 @@ pub fn clipped(text: &str, width: f64) -> String {
     }
 }
 
-/// A text in XML. Characters that XML cannot have are replaced.
+/// Escapes a text for XML. Replaces characters that XML forbids.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars().take(MAX_CHARACTERS * 4) {
@@ -146,7 +147,7 @@ fn escaped(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\n' => escaped.push('\n'),
-            // Also what turns the direction of a text, as `Text` has it for terminals.
+            // Also replaces controls of the text direction, like `Text` does for terminals.
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}' => {
                 escaped.push(char::REPLACEMENT_CHARACTER);
             }

@@ -24,7 +24,7 @@ fn question() -> Question {
     }
 }
 
-/// Two hills, of which the upper one is larger with `load`, from 0 to 1.
+/// Two hills. `load` from 0 to 1 moves values to the upper one.
 fn dist(load: f64) -> Dist {
     let mut dist = Dist::new(3);
     for i in 0..200 {
@@ -88,7 +88,7 @@ fn stack(names: &str) -> Key {
     Key::Stack(names.split(';').rev().map(frame).collect())
 }
 
-/// Each kind of picture, of what it is for.
+/// One picture of each kind, with typical contents.
 fn pictures() -> Vec<(&'static str, String)> {
     let question = question();
     let load = |i: u64| if (30..50).contains(&i) { 1.0 } else { 0.1 };
@@ -191,7 +191,7 @@ fn pictures() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Whether all tags are closed in their order, and each `&` begins an entity.
+/// Whether all tags are closed in order, and each `&` begins an entity.
 fn is_well_formed(svg: &str) -> bool {
     let mut open = Vec::new();
     let mut parts = svg.split('<');
@@ -244,7 +244,7 @@ fn a_picture_is_what_it_was() {
     }
 }
 
-/// What people read in the other pictures.
+/// The texts of the pictures without a snapshot.
 #[test]
 fn pictures_have_their_texts() {
     let texts = |svg: &str| {

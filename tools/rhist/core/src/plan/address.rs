@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Keys that only rhist's histograms have: addresses of the internet protocol (`.ip`), and strings
-//! that a field points to (`.string`).
+//! Keys that only rhist's histograms support: addresses of the internet protocol (`.ip`), and
+//! strings that a field points to (`.string`).
 
 use super::Asked;
 use super::Error;
@@ -16,7 +16,7 @@ use crate::tracefs::format::Field;
 use crate::tracefs::format::FieldKind;
 use crate::tracefs::format::Format;
 
-/// Formats of the events that are counted, of those that exist already.
+/// Formats of the counted events, of the ones that exist already.
 fn formats(tracefs: &Tracefs, measure: &Measure) -> Vec<Format> {
     let counts = measure.count.iter().map(|count| &count.event);
     let ends = measure.end.iter().map(|point| &point.event);
@@ -38,14 +38,14 @@ pub(super) fn add_modifiers(tracefs: &Tracefs, measure: &Measure, keys: &mut [St
     }
 }
 
-/// A question with numbers in the place of addresses.
+/// A question with numbers instead of addresses.
 pub(super) struct Numbers {
     measure: Measure,
     keys: Vec<String>,
 }
 
 impl Numbers {
-    /// Puts them in the place of what was asked for.
+    /// Replaces measure and keys by the ones with numbers.
     pub(super) fn asked<'a>(&'a self, asked: Asked<'a>) -> Asked<'a> {
         Asked {
             measure: &self.measure,
@@ -55,9 +55,9 @@ impl Numbers {
     }
 }
 
-/// The same keys and saved fields for histograms of C, or by way of a synthetic event, which have
-/// no addresses of 16 bytes: those of IPv4 are numbers there. The plan says so. Fails if there are
-/// none.
+/// Replaces addresses by numbers, for histograms of C and for synthetic events: neither can hold
+/// addresses of 16 bytes, but an IPv4 address fits in a number. Adds a note to the plan. Fails if
+/// the event has no IPv4 field.
 pub(super) fn as_numbers(plan: &mut Plan, asked: Asked<'_>) -> Result<Numbers, Error> {
     let formats = formats(asked.tracefs, asked.measure);
     let is_c = !has_dist(asked.tracefs);
@@ -132,7 +132,7 @@ mod tests {
     use crate::recipe::Recipe;
     use crate::tracefs::Tracefs;
 
-    /// A directory with events of sockets, which is rhist's or C's.
+    /// A tracing directory of rhist or C with events of sockets.
     fn tracefs(is_rhist: bool) -> (tempfile::TempDir, Tracefs) {
         let root = tempfile::tempdir().unwrap();
         let add = |event: &str, fields: &[(&str, &str, u32)]| {
@@ -200,7 +200,7 @@ mod tests {
         );
         assert_eq!(life.question.notes, [""; 0]);
         assert_eq!(life.question.worst, "{daddr_v6.ip} port {dport}, here port {sport}");
-        // The modifier is there by itself.
+        // The modifier is added automatically.
         for key in ["daddr_v6", "daddr_v6.ip", "address"] {
             let life = plan(true, LIFE, &by(&[key])).unwrap();
             assert!(last(&life).starts_with("hist:keys=daddr_v6.ip:"), "{}", last(&life));

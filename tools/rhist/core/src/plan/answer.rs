@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! From the histograms of a run's triggers to one table.
+//! Combines the histograms of a run's triggers into one table.
 
 use std::collections::BTreeMap;
 
@@ -20,20 +20,20 @@ use crate::table::Value;
 use crate::table::fold;
 use crate::tracefs::Tracefs;
 
-/// Which histograms make up the answer.
+/// Histograms that make up the answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// Columns of keys.
+    /// Columns of the keys.
     keys: Vec<Column>,
-    /// Columns of values.
+    /// Columns of the values.
     pub(super) values: Vec<Column>,
     parts: Vec<Part>,
-    /// Whether the values are times: none of them is below zero, but for clocks of two CPUs that differ.
+    /// Whether the values are times, which are negative only if the clocks of two CPUs differ.
     pub(super) has_times: bool,
-    /// Tasks are shown by their names alone.
+    /// Whether to show tasks by name only.
     pub(super) comm_by_pid: bool,
-    /// Whether ends without a start are told: not if a filter has left out starts, or if not each
-    /// end ends something.
+    /// Whether to report ends without a start. They mean nothing if a filter has left out starts,
+    /// or if some ends have no start by nature.
     pub(super) tells_ends: bool,
 }
 
@@ -42,26 +42,27 @@ pub struct Answer {
 struct Part {
     /// `system/event`.
     event: String,
-    /// Its place among those of the event.
+    /// Index among the histograms of the event.
     place: usize,
     shows: Shows,
-    /// Which of the answer's values its own are.
+    /// Indices of its values in the answer.
     columns: Vec<usize>,
-    /// The number of the end that it looks for starts of, if it does.
+    /// Number of the end, if the trigger looks up starts.
     end: Option<usize>,
 }
 
-/// What all triggers of an end have counted. Each of its hits is one of every trigger, and finds its start in one at most.
+/// Totals of all triggers of an end. Each hit runs every trigger, and finds its start in at most
+/// one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct End {
-    /// Hits of the trigger that has fewest.
+    /// Hits of the trigger with the fewest.
     hits: u64,
-    /// Those that have found their start, in all triggers together.
+    /// Hits that found their start, summed over all triggers.
     found: u64,
 }
 
 impl End {
-    /// Adds a trigger with so many hits that have found a start, and have not.
+    /// Adds a trigger: hits that found a start, and hits that did not.
     fn add(this: Option<Self>, found: u64, unresolved: u64) -> Self {
         let hits = found.saturating_add(unresolved);
         let before = this.unwrap_or(Self { hits, found: 0 });
@@ -71,32 +72,35 @@ impl End {
         }
     }
 
-    /// Hits that have found no start in any trigger: at least so many.
+    /// Lower bound of the hits that found no start in any trigger.
     ///
-    /// The triggers are read one after the other, and hits go on meanwhile. The one that is read first has fewest; as
-    /// others have found more by the time they are read, too much is taken off, never too little. If nothing happens while
-    /// they are read, it is exact, so the largest of all readings is never above the truth, and comes to it.
+    /// The triggers are read one after the other, while hits go on. The first one read has the
+    /// fewest hits; by the time the others are read, they have found more starts. So the subtrahend
+    /// is too large at times, never too small. Without hits during the reads the number is exact,
+    /// so the maximum of all readings never exceeds the true number, and converges to it.
     fn without_start(self) -> u64 {
         self.hits.saturating_sub(self.found)
     }
 }
 
-/// What a histogram shows.
+/// Role of a histogram in the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shows {
-    /// Nothing of the answer: it only has a variable.
+    /// No rows: the histogram only holds a variable.
     Nothing,
-    /// Nothing at all: it makes starts void, also where it has no entry for that.
+    /// No rows and no losses: it voids starts, even if it has no entry left.
     Void,
-    /// Nothing, but its hits that find no start are told: it makes a synthetic event happen for each of the others.
+    /// No rows: it generates a synthetic event for each hit that finds a start. Its other hits are
+    /// reported.
     Ends,
-    /// Rows of the answer. If that has no keys, the CPU is in their place.
+    /// Rows of the answer. If the answer has no keys, the rows are by CPU.
     Rows,
-    /// The same, with the value by powers of two as last key, and its sum as value.
+    /// Rows with the value as an additional last key, by powers of two, and with the sum of the
+    /// value.
     Log2,
-    /// The largest values of the same.
+    /// The largest values of such rows.
     Worst,
-    /// All of it, with its own columns.
+    /// The complete answer, with its own columns.
     Whole,
 }
 
@@ -124,7 +128,7 @@ impl Answer {
         }
     }
 
-    /// An answer that is a histogram as it is, whose columns it tells itself.
+    /// An answer that is a single histogram; its columns are known only after reading.
     pub(super) fn whole() -> Self {
         Self {
             values: Vec::new(),
@@ -132,7 +136,7 @@ impl Answer {
         }
     }
 
-    /// Whether it tells what the histogram at this place of an event has dropped.
+    /// Whether drops of this histogram are reported.
     #[cfg(test)]
     pub(super) fn tells_drops_of(&self, event: &str, place: usize) -> bool {
         let is_that = |part: &&Part| part.event == event && part.place == place;
@@ -142,18 +146,19 @@ impl Answer {
             .is_some_and(|part| part.shows != Shows::Void)
     }
 
-    /// Whether it is a histogram as it is.
+    /// Whether the answer is a single histogram.
     pub(super) fn is_whole(&self) -> bool {
         self.parts.iter().any(|part| part.shows == Shows::Whole)
     }
 
-    /// Adds the histogram at this place among those of an event. All its values are the answer's.
+    /// Adds the histogram with this index at an event. Its values are all values of the answer.
     pub(super) fn add(&mut self, event: String, place: usize, shows: Shows) {
         let columns = (0..self.values.len()).collect();
         self.add_with(event, place, shows, columns);
     }
 
-    /// Adds the histogram of an end, which looks for starts. Those of one end have the same number.
+    /// Adds the histogram of an end, which looks up starts. All triggers of one end have the same
+    /// number.
     pub(super) fn add_end(&mut self, event: String, place: usize, shows: Shows, end: usize) {
         self.add(event, place, shows);
         if let Some(part) = self.parts.last_mut() {
@@ -161,7 +166,7 @@ impl Answer {
         }
     }
 
-    /// The same for one that has only these of the answer's values.
+    /// Adds a histogram that has only these values of the answer.
     pub(super) fn add_with(&mut self, event: String, place: usize, shows: Shows, columns: Vec<usize>) {
         self.parts.push(Part {
             event,
@@ -172,11 +177,11 @@ impl Answer {
         });
     }
 
-    /// Reads it from the files of an instance.
+    /// Reads the answer from the files of an instance.
     ///
     /// # Errors
     ///
-    /// Those of the files, and of their readers.
+    /// A file cannot be read or parsed, or a trigger of the run is gone.
     pub fn read(&self, instance: &Tracefs) -> Result<Reading, Box<dyn std::error::Error + Send + Sync>> {
         let mut reading = Reading {
             table: Table {
@@ -223,7 +228,7 @@ impl Answer {
         if part.shows == Shows::Void {
             return;
         }
-        // Their entries are by what starts and ends have in common, not those of the answer.
+        // The entries of these are pending starts, not rows of the answer.
         let is_of_starts = matches!(part.shows, Shows::Nothing | Shows::Ends);
         reading.fill = reading.fill.max(Fill {
             entries: histogram.entries,
@@ -232,12 +237,12 @@ impl Answer {
         });
         if is_of_starts {
             table.rows.clear();
-            // A start that was dropped is a time that is missing.
+            // A dropped start means a missing time.
             table.losses.dropped_starts = table.losses.dropped;
         }
         match part.shows {
             Shows::Void => {}
-            // Ends that find no start are told by the ends.
+            // The triggers of the end report hits without a start.
             Shows::Nothing => table.losses.unresolved = None,
             Shows::Ends => {}
             Shows::Whole => {
@@ -249,8 +254,8 @@ impl Answer {
             }
             Shows::Rows => table = self.without_cpu(table),
             Shows::Log2 => {
-                // Each of C's powers of two has a sum of its own, of which one is that of what has
-                // wrapped around.
+                // C keeps a sum for each power of two; a negative time has wrapped around to the
+                // largest one.
                 let change = |dist: &mut Dist| {
                     if self.has_times {
                         dist.without_negative();
@@ -273,7 +278,7 @@ impl Answer {
         let mut is_same = false;
         for row in &mut table.rows {
             if !has_all || row.values.len() != self.values.len() {
-                // What this histogram has no sum of is 0.
+                // Sums of other events are 0 here.
                 let mut values = vec![Value::Number(0); self.values.len()];
                 for (value, column) in row.values.drain(..).zip(&part.columns) {
                     if let Some(place) = values.get_mut(*column) {
@@ -285,12 +290,13 @@ impl Answer {
             if self.has_times {
                 without_negative(row);
             }
-            // The kernel reads both one after the other, while hits go on: what is shown is one
-            // number.
+            // The kernel reads hits and distribution one after the other while hits go on: show the
+            // same number for both.
             if let (Shows::Rows | Shows::Log2, Some(count)) = (part.shows, row.values.iter().find_map(count)) {
                 row.hits = count;
             }
-            // Without an offset, `.sym` has a function as often as it has places in it that are in the records.
+            // `.sym` yields an entry for each address within a function: merge them, since no
+            // offset is shown.
             for key in &mut row.keys {
                 if self.comm_by_pid
                     && let Key::Task { comm, .. } = key
@@ -309,7 +315,7 @@ impl Answer {
         table.keys.clone_from(&self.keys);
         table.values.clone_from(&self.values);
         if is_same {
-            // No key is left out: rows become one that have the same.
+            // Leaves out no key, but merges rows with equal keys.
             table = table.without_key(self.keys.len());
         }
         let time = table.time.clone();
@@ -317,7 +323,8 @@ impl Answer {
         reading.table.time = time;
     }
 
-    /// Rows of a histogram that has the CPU as its key, since it must have one, and the answer has none.
+    /// Removes the CPU, which stands in as the mandatory key of a trigger if the answer has no
+    /// keys.
     fn without_cpu(&self, table: Table) -> Table {
         match self.keys.is_empty() {
             true => table.without_key(0),
@@ -326,7 +333,7 @@ impl Answer {
     }
 }
 
-/// How many values a distribution has.
+/// Number of values of a distribution.
 fn count(value: &Value) -> Option<u64> {
     match value {
         Value::Dist(dist) => Some(dist.count),
@@ -334,9 +341,9 @@ fn count(value: &Value) -> Option<u64> {
     }
 }
 
-/// Where an end is on another CPU than its start, whose clock is behind, the kernel has a negative
-/// time, or, without signs, 0 - 1 = 2^64 - 1. `onmax()` compares without signs, and so has one for
-/// the largest.
+/// Removes negative times. If an end runs on a CPU whose clock is behind its start's, the kernel
+/// computes a negative time, or 2^64 - 1 as unsigned. `onmax()` compares unsigned, so it takes such
+/// a time for the largest.
 fn without_negative(row: &mut Row) {
     for value in &mut row.values {
         if let Value::Dist(dist) = value {

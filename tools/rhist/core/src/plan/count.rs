@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Triggers that count events.
+//! Plans triggers that count events.
 
 use super::Asked;
 use super::Error;
@@ -79,12 +79,12 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What is shown beside the hits: sums, minima and maxima, and then distributions.
+/// Columns beside the hits: sums, minima and maxima, then distributions.
 fn columns_of(plan: &Plan, tracefs: &Tracefs, count: &Count) -> Vec<Column> {
     let format = EventName::parse(&count.event).and_then(|event| tracefs.format(&event).ok());
     let column = |field: &str, name: &str, fold| Column {
         name: name.to_owned(),
-        // If nobody has said what is measured, the event may.
+        // Without a unit in the question, uses the unit that the event's fields imply.
         unit: match plan.question.unit {
             Unit::Plain => format
                 .as_ref()
@@ -110,12 +110,12 @@ fn columns_of(plan: &Plan, tracefs: &Tracefs, count: &Count) -> Vec<Column> {
     columns
 }
 
-/// `sent=ret`: what a sum is called, and the field.
+/// Splits `sent=ret` into the name of a sum and its field.
 fn named(sum: &str) -> (&str, &str) {
     sum.split_once('=').unwrap_or((sum, sum))
 }
 
-/// Which of the answer's values are those of this event.
+/// Indices of this event's values in the answer.
 fn places(plan: &Plan, tracefs: &Tracefs, count: &Count) -> Vec<usize> {
     let place = |column: Column| plan.answer.values.iter().position(|other| *other == column);
     columns_of(plan, tracefs, count).into_iter().filter_map(place).collect()
@@ -147,7 +147,7 @@ fn rhist(plan: &mut Plan, asked: Asked<'_>, count: &Count, event: &EventName, ta
     plan.answer.add_with(event, place, Shows::Rows, columns);
 }
 
-/// C has two values at most, which are sums, and its distributions are a key.
+/// Plans triggers of C, which allow only two values, both sums, and distributions only as a key.
 fn c(plan: &mut Plan, asked: Asked<'_>, count: &Count, event: &EventName, tail: &str) -> Result<(), Error> {
     let keys = asked.keys;
     let sums: Vec<String> = count

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Triggers for the time between starts and ends.
+//! Plans triggers that measure the time between starts and ends.
 
 use super::Asked;
 use super::Error;
@@ -20,10 +20,10 @@ use super::synthetic::Carried;
 use crate::recipe::Measure;
 use crate::recipe::Point;
 
-/// Entries of a start that has not said how many, unless more are asked for.
+/// Default number of entries for starts.
 const START_SIZE: u32 = 16384;
 
-/// Name of the value that a synthetic event carries.
+/// Field of the synthetic event that carries the time.
 pub(super) const VALUE: &str = "lat";
 
 /// Adds the triggers to the plan.
@@ -104,7 +104,7 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
             }
         }
     }
-    // The idle task is none of those that measure.
+    // rhist's own threads are never the idle task.
     let is_idle = format!("{} == 0", measure.pid.as_deref().unwrap_or("common_pid"));
     for (e, end) in measure.end.iter().enumerate() {
         let (filter, others) = match filters_starts(measure) {
@@ -132,7 +132,7 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
             }
         }
     }
-    // An end that a filter passes over has to void its starts, too: a later end would find them.
+    // An end that the filter rejects must also void its starts, or a later end would find them.
     if !filter.is_empty() && !filters_starts(measure) {
         for (e, end) in measure.end.iter().enumerate() {
             if measure.start.len() == 1 && passes_all_of_key(measure, options, end) {
@@ -146,14 +146,14 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether the filter passes all ends that find the same start, or none of them.
+/// Whether the filter treats all ends that look up the same start alike.
 fn passes_all_of_key(measure: &Measure, options: &Options, end: &Point) -> bool {
     let pid = measure.pid.as_deref().unwrap_or("common_pid");
     options.filter.is_none() && end.on.iter().any(|key| key == pid)
 }
 
-/// Triggers for starts by rhist's own threads, which are left out of the measurement. Their ends
-/// have a start, so these are not among the ends without one.
+/// Adds triggers for starts by rhist's own threads, which are not measured. Their ends find these
+/// starts, and so do not count as ends without a start.
 fn leave_out(plan: &mut Plan, asked: Asked<'_>, i: usize, others: &str) -> Result<(), Error> {
     let measure = asked.measure;
     let start = &measure.start[i];
@@ -180,8 +180,8 @@ fn leave_out(plan: &mut Plan, asked: Asked<'_>, i: usize, others: &str) -> Resul
     Ok(())
 }
 
-/// A trigger that sets a variable when something has ended. Returns what a start has in front of its own variable, so that
-/// it uses that up, and does nothing where it is not set: there it has begun already.
+/// Adds a trigger that sets a variable at the end. Returns a variable for the start to use up
+/// first: if it is unset, the previous start has not ended, and the start does nothing.
 fn free(plan: &mut Plan, asked: Asked<'_>, i: usize) -> Result<String, Error> {
     let measure = asked.measure;
     let end = measure.end.iter().find(|end| starts_of(end, measure).contains(&i));
@@ -193,19 +193,19 @@ fn free(plan: &mut Plan, asked: Asked<'_>, i: usize) -> Result<String, Error> {
         condition(&[&end.filter])
     );
     let (event, place) = plan.add_trigger(&event_of(&end.event)?, command);
-    // Without an entry here there is no start: so what was dropped is told.
+    // A dropped entry here loses a start, so its drops are reported.
     plan.answer.add(event, place, Shows::Nothing);
     Ok(format!("was{i}=common_timestamp-$free{i},"))
 }
 
-/// A trigger that uses up this variable of a start.
+/// Adds a trigger that uses up this variable of a start.
 fn void(plan: &mut Plan, asked: Asked<'_>, point: &Point, name: &str, variable: &str, i: usize) -> Result<(), Error> {
-    // A variable that is alone in an expression stays set.
+    // A variable that is the whole expression is not used up.
     let given = point
         .given
         .map_or(String::new(), |start| format!("given=${variable}{start},"));
     let on = point.on.join(",");
-    // Nobody reads what it counts. C finds the variable by the keys only.
+    // Nobody reads this histogram. C looks up the variable only by the keys of the trigger.
     let keys = match has_dist(asked.tracefs) {
         true => format!("keys=common_cpu:on({on})"),
         false => format!("keys={on}{}", room(asked, i)),
@@ -219,21 +219,21 @@ fn void(plan: &mut Plan, asked: Asked<'_>, point: &Point, name: &str, variable: 
     Ok(())
 }
 
-/// rhist: the end's own histogram has the distribution.
+/// Adds rhist's trigger, which computes the distribution in the end's own histogram.
 fn direct(plan: &mut Plan, asked: Asked<'_>, end: &Point, (e, i): (usize, usize), filter: &str) -> Result<(), Error> {
     let Asked {
         measure, options, keys, ..
     } = asked;
     let since = since(end, i);
     let mut command = format!("hist:keys={}", keys_or_cpu(keys));
-    // Without on() the variable is looked up by the keys.
+    // Without on(), the keys are used for the lookup.
     if end.on[..] != *keys {
         command += &format!(":on({})", end.on.join(","));
     }
     if measure.save.is_empty() {
         command += &format!(":vals=({since}).dist");
     } else {
-        // The variable is of use to onmax() only: values cannot refer to variables of their own trigger.
+        // For onmax() only: values cannot refer to variables of their own trigger.
         command += &format!(
             ":lat{e}_{i}={since}:vals=({since}).dist:onmax($lat{e}_{i}).save({})",
             measure.save.join(",")
@@ -247,13 +247,13 @@ fn direct(plan: &mut Plan, asked: Asked<'_>, end: &Point, (e, i): (usize, usize)
     Ok(())
 }
 
-/// The number of the end of which this one is: those with the same event and filter are one, and look for other starts.
+/// Number of an end. Ends with the same event and filter count as one that looks up several starts.
 pub(super) fn number_of(end: &Point, measure: &Measure) -> usize {
     let is_same = |other: &Point| (&other.event, &other.filter) == (&end.event, &end.filter);
     measure.end.iter().position(is_same).unwrap_or(0)
 }
 
-/// The numbers of the starts that a point is about.
+/// Numbers of the starts that a point refers to.
 fn starts_of(point: &Point, measure: &Measure) -> Vec<usize> {
     match point.of {
         Some(i) if i < measure.start.len() => vec![i],
@@ -262,18 +262,19 @@ fn starts_of(point: &Point, measure: &Measure) -> Vec<usize> {
     }
 }
 
-/// The value of an end: by default the time since its start.
+/// Value expression of an end; by default the time since its start.
 pub(super) fn since(point: &Point, i: usize) -> String {
     point
         .value
         .as_deref()
         .unwrap_or("common_timestamp-{start}")
         .replace("{start}", &format!("$ts{i}"))
-        // The kernel takes a blank for a part of the name.
+        // Blanks would become part of the variable's name.
         .replace(' ', "")
 }
 
-/// Clauses of a distribution: `:unit(…)`, if buckets are in another unit than the values, and `:quantiles(…)`.
+/// Clauses of a distribution: `:unit(…)` if buckets use another unit than the values, and
+/// `:quantiles(…)`.
 pub(super) fn dist_clauses(options: &Options) -> String {
     let mut clauses = match options.unit.word() {
         "" => String::new(),
@@ -285,8 +286,8 @@ pub(super) fn dist_clauses(options: &Options) -> String {
     clauses
 }
 
-/// `:size=…` of the start with this number, and of all triggers that look it up by the same keys. What is asked for makes
-/// room for more starts, never for fewer: results may be few.
+/// `:size=…` for this start, and for all triggers that look it up by the same keys. A requested
+/// size can raise the number of starts but not lower it, since few results may need many starts.
 pub(super) fn room(Asked { measure, options, .. }: Asked<'_>, i: usize) -> String {
     let own = measure.start.get(i).and_then(|start| start.size).unwrap_or(START_SIZE);
     format!(
@@ -295,7 +296,7 @@ pub(super) fn room(Asked { measure, options, .. }: Asked<'_>, i: usize) -> Strin
     )
 }
 
-/// `:size=…`, if it is not the default.
+/// `:size=…` unless it is the default.
 pub(super) fn size_of(options: &Options, measure: &Measure) -> String {
     options
         .size
@@ -303,7 +304,8 @@ pub(super) fn size_of(options: &Options, measure: &Measure) -> String {
         .map_or(String::new(), |size| format!(":size={size}"))
 }
 
-/// A histogram must have a key. The CPU costs least: what it is counted by is in its cache.
+/// Keys of a histogram, which needs at least one. The CPU is the cheapest: its counter is in the
+/// CPU's own cache.
 pub(super) fn keys_or_cpu(keys: &[String]) -> String {
     if keys.is_empty() {
         "common_cpu".to_owned()
@@ -413,7 +415,7 @@ mod tests {
         let tells = |measure: &Measure, options: &Options| plan(true, measure, options).answer.tells_ends;
         assert!(tells(&measure(), &Options::default()));
         assert!(tells(&measure(), &by_name));
-        // The filter leaves out starts of others, and not their ends.
+        // The filter leaves out starts of others, but not their ends.
         let at_start = Measure {
             filter_at: FilterAt::Start,
             ..measure()
@@ -425,7 +427,7 @@ mod tests {
         assert!(!tells(&alone, &Options::default()));
     }
 
-    /// Their ends have no start but the one that was left out.
+    /// Ends of starts that were left out count as found.
     #[test]
     fn starts_that_are_left_out_have_ends() {
         let own = Options {
@@ -450,8 +452,8 @@ mod tests {
                 "hist:keys=common_cpu:on(prev_pid):went0_0=common_timestamp-$own0 if prev_state & 48".to_owned(),
             ]
         );
-        // No such triggers where no start is left out, or where ends without a start are not
-        // counted, as in C.
+        // No such triggers if no start is left out, or if ends without a start are not counted, as
+        // in C.
         assert_eq!(of_own(true, &measure(), &own), [""; 0]);
         assert_eq!(of_own(true, &at_start, &Options::default()), [""; 0]);
         assert_eq!(of_own(false, &at_start, &own), [""; 0]);

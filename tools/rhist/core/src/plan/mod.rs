@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! From a question to commands for the kernel, and from the histograms that these make to an answer.
+//! Turns a question into commands for the kernel, and the resulting histograms into an answer.
 //!
-//! rhist's histograms measure the time between two events with two triggers (`on(…)`, `.dist`). C's need a synthetic event
-//! that carries the time, and a third trigger that counts it by powers of two; rhist takes this way, too, if a condition on
-//! the time or something that a start has kept is to be counted.
+//! rhist's histograms measure the time between two events with two triggers (`on(…)`, `.dist`). C's
+//! need a synthetic event that carries the time, and a third trigger that counts it by powers of
+//! two. rhist also uses a synthetic event if the question has a condition on the time, or counts by
+//! values that a start has kept.
 
 mod address;
 mod answer;
@@ -40,129 +41,132 @@ use crate::tracefs::Tracefs;
 use crate::tracefs::events::EventName;
 use crate::tracefs::format::FieldKind;
 
-/// Bytes that a command for the kernel may have: less than the smallest page.
+/// Limit of a command for the kernel, in bytes: less than the smallest page.
 const MOST_BYTES: usize = 4095;
 
-/// The file of an instance with the tasks whose events are counted. While it is not empty, no
-/// others are: so triggers are made while nothing is counted, and then all begin at one time. To
-/// pause them would not do: what has a variable cannot be continued.
+/// File of an instance with the tasks whose events count. A task that does not exist keeps all
+/// events out, so triggers are created while nothing counts, and clearing the file starts all of
+/// them at once. Pausing triggers is no substitute: the kernel cannot continue a trigger with a
+/// variable.
 pub(crate) const TASKS: &str = "set_event_pid";
 
-/// The number of no task, as there are 2^22 at most (`PID_MAX_LIMIT`), and the greatest that the
-/// file takes.
+/// A pid that no task can have, since pids end at 2^22 (`PID_MAX_LIMIT`). Also the largest that the
+/// file accepts.
 pub(crate) const NO_TASK: &str = "1073741823";
 
-/// The field with the thread that runs when an event happens, also an event of an interrupt.
+/// Field with the thread that was running at the event, even if an interrupt caused it.
 const RUNNING: &str = "common_pid";
 
-/// What `common_flags` has in interrupts: `TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ`, `TRACE_FLAG_NMI`.
+/// Bits of `common_flags` in interrupts: `TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ`,
+/// `TRACE_FLAG_NMI`.
 const IN_INTERRUPT: u8 = 0x08 | 0x10 | 0x40;
 
-/// Systems whose events happen in no interrupt. There, nothing has to be recorded to tell that.
+/// Systems whose events never happen in interrupts, so their filters need not test `common_flags`.
 const OF_TASKS: [&str; 4] = ["oom", "raw_syscalls", "syscalls", "user_events"];
 
-/// Bytes of the name of a task (`TASK_COMM_LEN`, less one).
+/// Limit of a task's name, in bytes (`TASK_COMM_LEN` - 1).
 const MOST_OF_NAME: usize = 15;
 
-/// What the command line adds to what is measured.
+/// Settings from the command line that modify a measurement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
-    /// Keys; `None`: those of the recipe.
+    /// Keys; `None` for the keys of the recipe.
     pub by: Option<Vec<String>>,
-    /// Only these threads.
+    /// Threads to measure; empty for all.
     pub threads: Vec<i32>,
-    /// Not what these threads do: those of whoever measures.
+    /// Threads to leave out: the ones of rhist itself.
     pub own: Vec<i32>,
-    /// Only tasks of this name; with `*`, a pattern.
+    /// Measures only tasks with this name; a pattern if it contains `*`.
     pub comm: Option<String>,
-    /// Only values of at least this, in the unit of the recipe.
+    /// Lower limit of values, in the unit of the recipe.
     pub slower: Option<u64>,
-    /// Only values of less than this.
+    /// Upper limit of values, exclusive.
     pub faster: Option<u64>,
-    /// Only hits that this filter passes.
+    /// Filter for hits.
     pub filter: Option<String>,
-    /// Entries that results have room for, and starts at least.
+    /// Number of entries for results, and the minimum for starts.
     pub size: Option<u32>,
-    /// In what unit the buckets of times are: see [`BucketUnit`].
+    /// Unit of the buckets of times: see [`BucketUnit`].
     pub unit: BucketUnit,
-    /// Whether buckets of distributions are all that is read: then the kernel estimates as few quantiles as it can, which
-    /// is most of what reading takes.
+    /// Whether only the buckets of distributions are read. The kernel then estimates as few
+    /// quantiles as it can; estimates take most of the time of a read.
     pub only_buckets: bool,
-    /// Values of the recipe's arguments.
+    /// Values for the recipe's arguments.
     pub args: BTreeMap<String, String>,
-    /// Tasks are counted by their IDs, and then by their names: for a kernel whose C has no `common_comm`.
+    /// Whether to count tasks by ID and merge them by name afterwards: for kernels whose C lacks
+    /// `common_comm`.
     pub comm_by_pid: bool,
 }
 
-/// What is written to the kernel, and what is read.
+/// Commands for the kernel, and the way to read their results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Names of what it makes.
+    /// Names of the objects that it creates.
     pub id: Id,
-    /// What is measured: whole names of events, values of arguments, and the keys that were asked for.
+    /// The measure, with complete names of events, values of arguments, and the requested keys.
     pub measure: Measure,
-    /// What is written, in this order, after the instance was made.
+    /// Commands in their order, after the instance was created.
     pub steps: Vec<Step>,
-    /// What the histograms of triggers among the steps say.
+    /// Meaning of the triggers' histograms.
     pub answer: Answer,
-    /// What is known about the question.
+    /// The question, as recordings and pages describe it.
     pub question: Question,
 }
 
-/// Plans of one question for one machine.
+/// Plans for one question on one machine.
 #[derive(Debug)]
 pub struct Plans {
-    /// The one to try first.
+    /// The first choice.
     pub best: Plan,
-    /// Those for a kernel that refuses it, the better ones first.
+    /// Fallbacks for a kernel that refuses it, the better ones first.
     pub others: Vec<(Instead, Plan)>,
 }
 
-/// Why a plan may be carried out instead of a better one.
+/// Reason to use a plan instead of a better one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instead {
-    /// It is less exact, or for another kernel: only where the kernel lacks what the better one
-    /// needs.
+    /// Less exact, or meant for another kernel: allowed only if the kernel lacks a feature that the
+    /// better plan needs.
     LessExact,
-    /// It is the same, but for names of tasks, where C has none.
+    /// Equivalent, except that tasks are counted by ID, where C lacks their names.
     ById,
 }
 
 impl Plans {
-    /// All of them.
+    /// All plans, the best first.
     pub fn iter(&self) -> impl Iterator<Item = &Plan> {
         std::iter::once(&self.best).chain(self.others.iter().map(|(_, plan)| plan))
     }
 }
 
-/// What all triggers of a plan are made of.
+/// Inputs for all triggers of a plan.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     tracefs: &'a Tracefs,
     measure: &'a Measure,
     options: &'a Options,
-    /// As the kernel knows them.
+    /// Keys as the kernel names them.
     keys: &'a [String],
 }
 
-/// Why there is no plan.
+/// Reason why planning failed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Error {
-    /// This kernel has no such event.
+    /// The kernel lacks this event.
     NoEvent {
         /// `system:event`.
         event: String,
     },
-    /// The event has no such field.
+    /// The event lacks this field.
     NoField {
         /// `system:event`.
         event: String,
-        /// The field, without modifiers.
+        /// Name of the field, without modifiers.
         field: String,
-        /// What was written: a key or value.
+        /// Key or value as written.
         text: String,
     },
-    /// It cannot be said to this kernel.
+    /// This kernel cannot express the measurement.
     Impossible(String),
 }
 
@@ -179,7 +183,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Plan {
-    /// Plans a measurement. `question` has what is known of the recipe and the machine; the rest of it is filled in.
+    /// Plans a measurement. `question` describes the recipe and the machine; the plan completes it.
     pub fn new(
         tracefs: &Tracefs,
         id: Id,
@@ -266,8 +270,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Plans triggers that somebody has written, each on its event. The histogram of the last one is the answer, as it is;
-    /// those before it are for the variables that it refers to.
+    /// Plans triggers written by a person, each for its event. The histogram of the last one is the
+    /// complete answer; the ones before it define variables for it.
     pub fn of_triggers(
         tracefs: &Tracefs,
         id: Id,
@@ -293,7 +297,7 @@ impl Plan {
             if command.len() > MOST_BYTES {
                 return Err(Error::Impossible(too_long(command.len(), &Options::default())));
             }
-            // For the names of its keys, and for its cost: that is measured of something alike.
+            // For the names of the keys, and to measure the cost with a similar trigger.
             let is_last = number + 1 == triggers.len();
             if is_last {
                 plan.measure.by = keys_of(command);
@@ -318,13 +322,13 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The filters of its triggers.
+    /// Filters of its triggers.
     pub fn filters(&self) -> impl Iterator<Item = &str> {
         let texts = self.steps.iter().map(Step::text);
         texts.filter_map(|text| Some(text.split_once(" if ")?.1))
     }
 
-    /// Whether it is counted, or saved, by the name of the task, which C has not on all kernels.
+    /// Whether a command uses `common_comm`, which C lacks on some kernels.
     pub fn has_comm(&self) -> bool {
         let is_by_comm = |step: &Step| {
             step.text()
@@ -334,7 +338,8 @@ impl Plan {
         self.steps.iter().any(is_by_comm)
     }
 
-    /// What its keys are called in what is read. Those of a trigger that somebody has written are without modifiers.
+    /// Names of its key columns in the results. For triggers written by a person, without
+    /// modifiers.
     pub fn key_names(&self) -> Vec<&str> {
         let keys = self.measure.by.iter().map(String::as_str);
         match self.answer.is_whole() {
@@ -343,7 +348,7 @@ impl Plan {
         }
     }
 
-    /// Keys and saved fields that are numbers of less than 64 bits in each event which has them.
+    /// Keys and saved fields that are numbers of less than 64 bits in every event that has them.
     fn narrow(&self, tracefs: &Tracefs) -> Vec<String> {
         let events = events_of(&self.measure).into_iter().filter_map(EventName::parse);
         let formats: Vec<_> = events.filter_map(|event| tracefs.format(&event).ok()).collect();
@@ -358,14 +363,14 @@ impl Plan {
         columns.filter(is_narrow).map(str::to_owned).collect()
     }
 
-    /// Names of the numbers in its keys and saved fields, also those that its events have, which may be events of its own
-    /// probes: they are there when it runs.
+    /// Names of the numbers in its keys and saved fields, including names from the formats of its
+    /// events. Call it while the run exists: events of its own probes have formats only then.
     pub fn names(&self, tracefs: &Tracefs) -> Names {
         let columns = self.measure.by.iter().chain(&self.measure.save);
         Names::of_events(tracefs, &self.measure, columns.chain(self.question.names.keys()))
     }
 
-    /// All commands, as a shell takes them.
+    /// All commands in the syntax of a shell.
     pub fn shell(&self, tracefs: &Tracefs) -> Vec<String> {
         let mut lines = vec![
             cd(tracefs),
@@ -377,7 +382,7 @@ impl Plan {
         lines
     }
 
-    /// The commands that undo these.
+    /// The commands of a shell that undo [`Self::shell()`].
     pub fn shell_undo(&self, tracefs: &Tracefs) -> Vec<String> {
         let mut lines = vec![cd(tracefs)];
         let (triggers, others): (Vec<_>, Vec<_>) = self
@@ -391,7 +396,7 @@ impl Plan {
         lines
     }
 
-    /// Says that what whoever measures does is counted, too.
+    /// Adds a note that rhist's own activity is counted too.
     fn note_self(&mut self) {
         let note = "what rhist itself does is counted, too: these events do not tell whose they are";
         if !self.question.notes.iter().any(|other| other == note) {
@@ -416,7 +421,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Adds a trigger; returns the place of its histogram among those of its event.
+    /// Adds a trigger. Returns its event, and the index of its histogram there.
     fn add_trigger(&mut self, event: &EventName, command: String) -> (String, usize) {
         let event = format!("{}/{}", event.system, event.event);
         let place = self
@@ -432,7 +437,7 @@ impl Plan {
     }
 }
 
-/// The command for a shell to be in a tracing directory.
+/// Shell command that changes to a tracing directory.
 fn cd(tracefs: &Tracefs) -> String {
     format!("cd {}", word(&tracefs.dir().display().to_string()))
 }
@@ -450,7 +455,7 @@ fn replace(texts: &mut [String], from: &str, to: &str) {
     }
 }
 
-/// Names of events in a measure.
+/// Names of the events in a measure.
 pub fn events_of(measure: &Measure) -> Vec<&str> {
     let points = measure
         .start
@@ -466,12 +471,12 @@ pub fn events_of(measure: &Measure) -> Vec<&str> {
         .collect()
 }
 
-/// Whether an event exists, or will by a probe of the run.
+/// Whether an event exists, or a probe of the run will create it.
 fn is_there(tracefs: &Tracefs, id: &Id, event: &str) -> bool {
     EventName::parse(event).is_some_and(|event| event.system == id.group() || tracefs.has_event(&event))
 }
 
-/// How numbers are named: by the names of fields, and by the names that keys have in tables.
+/// Kinds of names for numbers: by the names of fields, and by the names of keys in tables.
 fn names_of(measure: &Measure) -> BTreeMap<String, NameKind> {
     let mut names = measure.names.clone();
     for (name, key) in &measure.keys {
@@ -482,7 +487,7 @@ fn names_of(measure: &Measure) -> BTreeMap<String, NameKind> {
     names
 }
 
-/// Names of values that can be below zero: signed fields of events that are counted.
+/// Names of values that can be negative: signed fields of the counted events.
 fn signed(tracefs: &Tracefs, measure: &Measure) -> Vec<String> {
     let mut signed = Vec::new();
     for count in &measure.count {
@@ -501,12 +506,12 @@ fn signed(tracefs: &Tracefs, measure: &Measure) -> Vec<String> {
     signed
 }
 
-/// The event that a recipe names.
+/// Parses the name of an event in a recipe.
 fn event_of(text: &str) -> Result<EventName, Error> {
     EventName::parse(text).ok_or_else(|| Error::NoEvent { event: text.to_owned() })
 }
 
-/// Field and modifier of a key: `id.syscall`, also of one in parentheses.
+/// Splits a key into field and modifier: `id.syscall`. Also works for a field in parentheses.
 fn split_key(key: &str) -> (&str, Option<&str>) {
     match key.rfind('.') {
         Some(dot) if !key[dot..].contains(')') => (&key[..dot], Some(&key[dot + 1..])),
@@ -514,7 +519,7 @@ fn split_key(key: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// ` if …`, or nothing.
+/// ` if …` with all conditions; empty without any.
 fn condition(parts: &[&str]) -> String {
     let parts: Vec<_> = parts.iter().filter(|part| !part.is_empty()).collect();
     match parts[..] {
@@ -583,7 +588,8 @@ fn tests_address(filter: &str) -> bool {
         .any(|pair| pair[0].text == "." && pair[1].text == "ip")
 }
 
-/// Filter for some threads. Those that have one number after the other, as those of a process often have, are a range.
+/// Filter for some threads. Consecutive numbers, as threads of a process often have, become a
+/// range.
 fn threads_filter(pid: &str, threads: &[i32]) -> String {
     ranges(threads, " || ", |range| match *range {
         [first, _, .., last] => format!("({pid} >= {first} && {pid} <= {last})"),
@@ -591,7 +597,7 @@ fn threads_filter(pid: &str, threads: &[i32]) -> String {
     })
 }
 
-/// Filter for all threads but some.
+/// Filter for all threads except these.
 fn other_threads_filter(pid: &str, threads: &[i32]) -> String {
     ranges(threads, " && ", |range| match *range {
         [first, _, .., last] => format!("({pid} < {first} || {pid} > {last})"),
@@ -599,7 +605,7 @@ fn other_threads_filter(pid: &str, threads: &[i32]) -> String {
     })
 }
 
-/// Joins the filters of ranges of threads that have one number after the other.
+/// Joins the filters for runs of consecutive thread numbers.
 fn ranges(threads: &[i32], operator: &str, filter: impl Fn(&[i32]) -> String) -> String {
     let mut threads = threads.to_vec();
     threads.sort_unstable();
@@ -612,16 +618,16 @@ fn each(threads: &[i32], operator: &str, filter: impl Fn(&i32) -> String) -> Str
     threads.iter().map(filter).collect::<Vec<_>>().join(operator)
 }
 
-/// A filter that rejects the hits of rhist's own threads at this event. Empty if that is not asked
-/// for, or if other threads are selected anyhow; `None` if the event does not say whose a hit is.
+/// Filter that rejects hits of rhist's own threads at this event. Empty if not requested, or if
+/// other threads are selected anyway; `None` if the event does not identify the thread of a hit.
 fn others_filter(measure: &Measure, options: &Options, event: &str, on: Option<&[String]>) -> Option<String> {
     if options.own.is_empty() || !options.threads.is_empty() {
         return Some(String::new());
     }
     let pid = measure.pid.as_deref().unwrap_or(RUNNING);
     let pid = match on {
-        // The start of an end that is passed over has to be its own: so the thread must be one of
-        // the keys.
+        // If the filter rejects an end, it must be the end of the thread's own start: so the thread
+        // must be one of the keys.
         Some(on) => on
             .iter()
             .map(String::as_str)
@@ -630,8 +636,8 @@ fn others_filter(measure: &Measure, options: &Options, event: &str, on: Option<&
         None => pid,
     };
     let others = other_threads_filter(pid, &options.own);
-    // An end that has the thread among its keys is about that thread: in an interrupt over it, it
-    // would find a start that was left by an end of the thread itself.
+    // An end with the thread among its keys is about that thread. If an interrupt on top of the
+    // thread passed the filter, it would find a start left by an end of the thread itself.
     let is_of_thread = measure.pid.is_some() || on.is_some();
     let is_of_task = event.split(':').next().is_some_and(|system| OF_TASKS.contains(&system));
     Some(match !is_of_thread && pid == RUNNING && !is_of_task {
@@ -640,7 +646,7 @@ fn others_filter(measure: &Measure, options: &Options, event: &str, on: Option<&
     })
 }
 
-/// Why a command is too long.
+/// Message for a command that is too long.
 fn too_long(bytes: usize, options: &Options) -> String {
     let threads = match options.threads.len() {
         0..=100 => String::new(),
@@ -649,7 +655,7 @@ fn too_long(bytes: usize, options: &Options) -> String {
     format!("a trigger would have {bytes} bytes, and the kernel takes {MOST_BYTES}.{threads}")
 }
 
-/// The same measure with `{group}` and arguments in all texts.
+/// Substitutes `{group}` and arguments in all texts of a measure.
 fn fill_in(measure: &Measure, id: &Id, args: &BTreeMap<String, String>) -> Result<Measure, Error> {
     if let Some((name, value)) = args.iter().find(|(_, value)| value.chars().any(char::is_control)) {
         return Err(Error::Impossible(format!("{name} has control characters: {value:?}")));
@@ -666,7 +672,7 @@ fn fill_in(measure: &Measure, id: &Id, args: &BTreeMap<String, String>) -> Resul
         }
     };
     let mut measure = Measure {
-        // Other ways to measure have plans of their own.
+        // Alternatives are planned separately.
         alternatives: Vec::new(),
         ..measure.clone()
     };
@@ -703,7 +709,7 @@ fn filters_starts(measure: &Measure) -> bool {
     measure.filter_at == FilterAt::Start
 }
 
-/// Whether histograms have distributions.
+/// Whether histograms support distributions: rhist's do.
 fn has_dist(tracefs: &Tracefs) -> bool {
     tracefs.backend() == Backend::Rhist
 }
@@ -760,7 +766,8 @@ mod tests {
         };
         assert_eq!(others(&Measure::default(), &only, None).unwrap(), "");
         assert_eq!(others(&of(""), &Options::default(), None).unwrap(), "");
-        // An interrupt of one of these threads is not its own doing; what is about the thread is.
+        // An interrupt on top of one of these threads counts; events about the thread itself do
+        // not.
         let own = Options {
             own: vec![7, 20],
             ..Options::default()
@@ -822,7 +829,7 @@ mod tests {
             let plan = Plan::new(&tracefs, Id::example(), &measure, &options, Question::default());
             plan.unwrap().question.signed
         };
-        // What is not shown is not there.
+        // Values that are not columns of the answer are left out.
         assert_eq!(signed(vec![count("raw_syscalls:sys_exit", &["ret"])]), ["ret"]);
         let both = [
             count("raw_syscalls:sys_exit", &["sent=ret"]),
@@ -832,7 +839,7 @@ mod tests {
         assert!(signed(both[1..].to_vec()).is_empty());
     }
 
-    /// If a recipe has none, what the event has.
+    /// Without a unit in the recipe, the unit comes from the event.
     #[test]
     fn units_of_fields() {
         let (_root, tracefs) = fixture::tracefs(false);

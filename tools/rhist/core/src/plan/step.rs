@@ -1,39 +1,40 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What a run writes to the kernel, one command at a time.
+//! Steps of a run: single commands that it writes to the kernel.
 
 use std::fmt;
 
-/// Calls that have not returned yet, of which a probe at the return of a function has notes (`KRETPROBE_MAXACTIVE_MAX`). By
-/// default these are two for each CPU, or ten, and the kernel passes over all others.
+/// Number of concurrent calls that a return probe can track (`KRETPROBE_MAXACTIVE_MAX`). The
+/// default is two per CPU, or ten; calls beyond the number are missed.
 pub const MOST_ACTIVE: u32 = 4096;
 
-/// Names of what a run makes. They hold the process that made them, so that none is another run's.
+/// Identifier in the names of a run's objects. Contains the process, so that names of two runs
+/// never collide.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Id(String);
 
-/// A command for the kernel, and what it is called that the command makes.
+/// A command for the kernel, with the name of the object that it creates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A probe.
+    /// Creates a probe.
     Probe {
         /// `group/event`.
         name: String,
-        /// For `dynamic_events`.
+        /// Line for `dynamic_events`.
         definition: String,
     },
-    /// A synthetic event.
+    /// Creates a synthetic event.
     Synthetic {
-        /// Its name, without `synthetic/`.
+        /// Name without `synthetic/`.
         name: String,
-        /// For `synthetic_events`.
+        /// Line for `synthetic_events`.
         definition: String,
     },
-    /// A trigger of the run's instance.
+    /// Creates a trigger in the run's instance.
     Trigger {
         /// `system/event`.
         event: String,
-        /// The trigger.
+        /// Line for the `trigger` file.
         command: String,
     },
 }
@@ -43,10 +44,11 @@ impl Id {
     ///
     /// # Errors
     ///
-    /// If `/proc` is not mounted.
+    /// `/proc` is not mounted.
     pub fn of_this_process() -> std::io::Result<Self> {
         let stat = std::fs::read("/proc/self/stat")?;
-        // The name in parentheses may have any bytes, also parentheses. The start is the 22nd field.
+        // The name in parentheses may contain any bytes, also parentheses. The start time is field
+        // 22.
         let stat = String::from_utf8_lossy(&stat);
         let start = stat
             .rsplit_once(')')
@@ -60,22 +62,24 @@ impl Id {
         Self("1".to_owned())
     }
 
-    /// ID of the run with this number among several of one process. As [`Self::second()`], no other process can have it.
+    /// ID of one of several runs of this process. Like [`Self::second()`], no other process can
+    /// have it.
     pub fn numbered(&self, number: u32) -> Self {
         Self(format!("{}{number:06}", self.0))
     }
 
-    /// ID of another run of the same process, that no other process can have: it would have to start in many years.
+    /// ID of another run of this process. No other process can have it: one with that start time
+    /// would start in many years.
     pub fn second(&self) -> Self {
         Self(format!("{}0", self.0))
     }
 
-    /// Whether this is that run, or another one of its process.
+    /// Whether this is the ID `first`, or another one of its process.
     pub fn is_of(&self, first: &Self) -> bool {
         self.0.starts_with(&first.0)
     }
 
-    /// ID in the name of an instance or a journal, if it is one of ours.
+    /// Parses the ID in the name of an instance or a journal.
     pub fn parse(text: &str) -> Option<Self> {
         let parts: Vec<&str> = text.split('_').collect();
         let is_number =
@@ -88,7 +92,7 @@ impl Id {
         format!("rhist-{}", self.0)
     }
 
-    /// Group of its probes.
+    /// Group of the probes.
     pub fn group(&self) -> String {
         format!("rhist_{}", self.0)
     }
@@ -106,7 +110,8 @@ impl fmt::Display for Id {
 }
 
 impl Step {
-    /// Which file of which tracing directory the command is appended to: that of the instance, if `true`.
+    /// File that the command is appended to. `true` if it is relative to the run's instance,
+    /// `false` for the top tracing directory.
     pub fn file(&self) -> (bool, String) {
         match self {
             Step::Probe { .. } => (false, "dynamic_events".to_owned()),
@@ -115,7 +120,7 @@ impl Step {
         }
     }
 
-    /// What is written.
+    /// Text of the command.
     pub fn text(&self) -> &str {
         match self {
             Step::Probe { definition, .. } | Step::Synthetic { definition, .. } => definition,
@@ -123,8 +128,8 @@ impl Step {
         }
     }
 
-    /// Of a probe at the return of a function by fprobe: the same, with as many places for calls that have not returned as the
-    /// kernel may give it. Kernels of 6.14 and later need none, and refuse the number.
+    /// For a return probe by fprobe, the same command with the maximum number of tracked calls.
+    /// Kernels from 6.14 on need no number, and refuse it.
     pub fn with_room(&self) -> Option<String> {
         match self {
             Step::Probe { definition, .. } if definition.contains("%return") => {
@@ -135,7 +140,7 @@ impl Step {
         }
     }
 
-    /// What is written to the same file to undo it.
+    /// Text that undoes the command if written to the same file.
     pub fn undo(&self) -> String {
         match self {
             Step::Probe { name, .. } => format!("-:{name}"),
@@ -144,7 +149,7 @@ impl Step {
         }
     }
 
-    /// The command for a shell in the tracing directory.
+    /// Shell command to run in the tracing directory.
     pub fn shell(&self, id: &Id) -> String {
         let plain = Self::append(id, self.file(), self.text());
         match self.with_room() {
@@ -153,7 +158,7 @@ impl Step {
         }
     }
 
-    /// The command for a shell that undoes it.
+    /// Shell command that undoes the step.
     pub fn shell_undo(&self, id: &Id) -> String {
         Self::append(id, self.file(), &self.undo())
     }
@@ -164,13 +169,13 @@ impl Step {
         } else {
             String::new()
         };
-        // Some shells' echo has its own opinion of backslashes.
+        // Some shells' echo interprets backslashes.
         let print = if text.contains('\\') { r"printf '%s\n'" } else { "echo" };
         format!("{print} {} >> {dir}{file}", word(text))
     }
 }
 
-/// A text as one word of a shell: in quotes, if it needs them.
+/// Formats a text as one word of a shell, in quotes if necessary.
 pub fn word(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
     match !text.is_empty() && text.bytes().all(is_plain) {
@@ -203,7 +208,7 @@ mod tests {
         assert_eq!(words, ["/tmp/a-b_1.jsonl", "''", "'a b'", r"'it'\''s'", "'$x'", "'*'"]);
     }
 
-    /// A shell that executes the printed commands writes the same as rhist.
+    /// A shell that executes the printed commands writes the same bytes as rhist.
     #[test]
     fn shells_write_the_same() {
         let dir = tempfile::tempdir().unwrap();

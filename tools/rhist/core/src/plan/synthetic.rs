@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Latencies by way of a synthetic event: the end makes it happen, with the time and what it is to be counted by, and its
-//! own triggers count it.
+//! Measures latencies with a synthetic event: the end generates it, with the time and the keys as
+//! fields, and the event's own triggers count it.
 
 use super::Asked;
 use super::Error;
@@ -49,19 +49,19 @@ const TYPES: [&str; 17] = [
     "gfp_t",
 ];
 
-/// Keys that a histogram of C has at most (`TRACING_MAP_KEYS_MAX` without the stack).
+/// Limit of keys of a histogram of C (`TRACING_MAP_KEYS_MAX` without the stack).
 pub(super) const MOST_KEYS_OF_C: usize = 3;
 
-/// Where the fields of the synthetic event come from.
+/// Sources of the fields of the synthetic event.
 pub(super) struct Carried<'a> {
-    /// Names of what the start keeps, as far as it is used.
+    /// Names of the values that the start keeps and the question uses.
     pub kept: &'a [&'a str],
     pub start: &'a Point,
     pub end: &'a Point,
 }
 
-/// Adds the synthetic event with its triggers, unless the plan has one with the same fields, and the end that makes it
-/// happen.
+/// Adds the end's trigger that generates the synthetic event. Before it, adds the event with its
+/// triggers, unless the plan has one with the same fields.
 pub(super) fn plan(
     plan: &mut Plan,
     asked: Asked<'_>,
@@ -80,7 +80,7 @@ pub(super) fn plan(
     let mut names: Vec<(&str, String)> = Vec::new();
     for key in keys.iter().chain(&measure.save) {
         let (field, modifier) = split_key(key);
-        // The synthetic event happens in the context of the end, and has these itself.
+        // The synthetic event happens in the context of the end, so it has these fields itself.
         if field.starts_with("common_") || names.iter().any(|(name, _)| *name == field) {
             continue;
         }
@@ -95,7 +95,7 @@ pub(super) fn plan(
             Some("string") => ("char[]".to_owned(), format!("{parameter}.string")),
             _ => (type_of(plan, tracefs, of_event, of_field, key)?, parameter),
         };
-        // A field must not have the name of the value.
+        // Avoids the name of the value.
         let plain = field.trim_start_matches('$');
         let name = if plain == VALUE {
             format!("{plain}_")
@@ -104,7 +104,7 @@ pub(super) fn plan(
         };
         fields.push(format!("{kind} {name}"));
         parameters.push(parameter);
-        // As a key, a stack in a record is told by a modifier.
+        // As a key, a stack in a record needs a modifier.
         names.push((
             field,
             if kind == STACK {
@@ -134,7 +134,7 @@ pub(super) fn plan(
                     .find(|(from, _)| *from == field)
                     .map_or(field, |(_, to)| to);
                 match modifier {
-                    // It has the string itself.
+                    // The event carries the string itself.
                     None | Some("string") => name.to_owned(),
                     Some(modifier) => format!("{name}.{modifier}"),
                 }
@@ -153,14 +153,14 @@ pub(super) fn plan(
             name
         }
     };
-    // After what counts it, so that nothing is lost.
+    // Added after the triggers that count the event, so that none is lost.
     let command = format!(
         "hist:keys={}:lat{e}_{i}={since}:onmatch({}.{}).{name}({}){}{filter}",
         end.on.join(","),
         start_event.system,
         start_event.event,
         parameters.join(","),
-        // An end without an entry makes no event happen, whether or not it has a start.
+        // An end without a free entry generates no event, even if it finds a start.
         room(asked, i)
     );
     let (event, place) = plan.add_trigger(&end_event, command);
@@ -168,7 +168,8 @@ pub(super) fn plan(
     Ok(())
 }
 
-/// Adds the triggers that count a synthetic event. Keys and what is saved are called as in that.
+/// Adds the triggers that count a synthetic event. Keys and saved fields have the names of its
+/// fields.
 fn results(plan: &mut Plan, asked: Asked<'_>, event: &EventName, save: &[String]) -> Result<(), Error> {
     let Asked {
         tracefs,
@@ -207,13 +208,13 @@ fn results(plan: &mut Plan, asked: Asked<'_>, event: &EventName, save: &[String]
     }
     let (path, place) = plan.add_trigger(event, format!("hist:keys={}:vals={VALUE}{tail}", with_value.join(",")));
     plan.answer.add(path, place, Shows::Log2);
-    // The maximum is that of an entry, so it needs one that has all values.
+    // `onmax()` keeps a maximum per entry, so this needs an entry that covers all values.
     let saved = if save.is_empty() {
         VALUE.to_owned()
     } else {
         save.join(",")
     };
-    // A time that has wrapped around would stay the largest one: see `Dist::without_negative()`.
+    // A negative time, wrapped around, would stay the maximum: see `Dist::without_negative()`.
     let is_unsigned = plan.steps.iter().any(|step| match step {
         Step::Synthetic { name, definition } => *name == event.event && definition.contains(&format!(" u64 {VALUE}")),
         _ => false,
@@ -229,14 +230,14 @@ fn results(plan: &mut Plan, asked: Asked<'_>, event: &EventName, save: &[String]
     Ok(())
 }
 
-/// C's histograms have no more than [`MOST_KEYS_OF_C`]. `but` says what else is a key.
+/// Error for more than [`MOST_KEYS_OF_C`] keys in C. `but` names an extra key that the plan needs.
 pub(super) fn too_many_keys(but: &str) -> Error {
     Error::Impossible(format!(
         "C's histograms have three keys at most{but}: load rhist, or count by fewer keys"
     ))
 }
 
-/// Type of a field in the definition of a synthetic event that a field of another event is passed to.
+/// Type for a field of a synthetic event that receives a field of another event.
 fn type_of(plan: &Plan, tracefs: &Tracefs, event: &EventName, name: &str, text: &str) -> Result<String, Error> {
     match name {
         "common_stacktrace" => return Ok(STACK.to_owned()),
@@ -251,14 +252,15 @@ fn type_of(plan: &Plan, tracefs: &Tracefs, event: &EventName, name: &str, text: 
     let field = field(tracefs, event, name, text)?;
     let ty = field.ty.as_str();
     if field.kind == FieldKind::Text {
-        // A dynamic string of the record, whose place is in the field, is one of the synthetic event.
+        // A dynamic string of the record, whose place is in the field, becomes a dynamic string of
+        // the synthetic event.
         return Ok(if ty.starts_with("char[") {
             format!("char[{}]", field.size)
         } else {
             "char[]".to_owned()
         });
     }
-    // The kernel takes a parameter of the same type, or else one of the same size that is unsigned.
+    // The kernel accepts a parameter of the same type, or an unsigned one of the same size.
     if TYPES.contains(&ty) {
         return Ok(ty.to_owned());
     }
@@ -270,7 +272,7 @@ fn type_of(plan: &Plan, tracefs: &Tracefs, event: &EventName, name: &str, text: 
     }
 }
 
-/// Type of a probe's argument, as its definition has it: the probe itself does not exist yet.
+/// Type of a probe's argument, taken from the definition, since the probe does not exist yet.
 fn type_of_argument(plan: &Plan, event: &EventName, name: &str) -> String {
     let path = format!("{}/{}", event.system, event.event);
     let definition = plan.steps.iter().find_map(|step| match step {
@@ -285,7 +287,7 @@ fn type_of_argument(plan: &Plan, event: &EventName, name: &str) -> String {
         .unwrap_or_default();
     match argument.rsplit_once(':').map_or("", |(_, kind)| kind) {
         "string" | "ustring" => "char[]".to_owned(),
-        // Some bits of a number: `b8@0/32`.
+        // Bit field: `b8@0/32`.
         kind if kind.starts_with('b') => format!("u{}", kind.rsplit_once('/').map_or("64", |(_, size)| size)),
         kind => match kind.strip_prefix(['u', 'x']) {
             Some(bits @ ("8" | "16" | "32")) => format!("u{bits}"),
@@ -295,7 +297,7 @@ fn type_of_argument(plan: &Plan, event: &EventName, name: &str) -> String {
     }
 }
 
-/// Type of an expression: that of its first operand.
+/// Type of an expression: the type of its first operand.
 fn type_of_value(plan: &Plan, tracefs: &Tracefs, event: &EventName, expression: &str) -> Result<String, Error> {
     let first: String = expression
         .chars()

@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Buckets as Prometheus has them: classic ones, and spans of native ones.
+//! Converts distributions to the buckets of Prometheus: classic buckets, and spans of native ones.
 
 use crate::metrics::Family;
 use crate::table::BucketUnit;
 use crate::table::Counts;
 use crate::table::Dist;
 
-/// The largest schema of native histograms; and the smallest one is below all scales here.
+/// Largest schema of native histograms. The smallest one is below all scales here.
 const SCHEMA_MAX: u8 = 8;
 
-/// A classic bucket: values that are not above its bound, those of lower buckets among them.
+/// Classic bucket: counts all values up to its bound, including the ones in lower buckets.
 pub(super) struct Classic {
-    /// In the unit of the buckets.
+    /// Upper bound, in the unit of the buckets.
     pub bound: f64,
     pub count: u64,
 }
 
-/// Classic buckets: 0, and the bounds of the family or, without any, powers of four, which end where buckets of every scale do.
-/// Another bound is moved to the end of a bucket that is nearest. The same ones for all values of a unit, so that they can be
-/// summed over label sets and machines. The last one, with all values, is not among them.
+/// Classic buckets: 0, then the bounds of the family, or powers of four if it gives none. Powers of
+/// four are ends of buckets at every scale; another bound counts up to the nearest end of a bucket.
+/// The bounds are the same for all values of a unit, so that buckets can be summed over label sets
+/// and machines. Leaves out the last bucket (+Inf).
 pub(super) fn classic<'a>(dist: &'a Dist, family: &Family<'a>) -> impl Iterator<Item = Classic> + use<'a> {
     let scale = f64::from(dist.scale.min(Dist::SCALE_MAX)).exp2();
     let below = dist.negative.iter().map(|(_, count)| count).sum::<u64>();
     let mut count = below.saturating_add(dist.zero);
-    // Where zeros are counted with ones, they are in no lower bucket.
+    // If the first bucket holds zeros and ones together, the bucket of 0 lacks those zeros.
     let zero = Classic { bound: 0.0, count };
     let mut positive = dist.positive.iter().peekable();
     let powers = powers(dist.bucket_unit, family.unit).filter(|_| family.bounds.is_empty());
@@ -38,7 +39,8 @@ pub(super) fn classic<'a>(dist: &'a Dist, family: &Family<'a>) -> impl Iterator<
     std::iter::once(zero).chain(bounds)
 }
 
-/// Times from a microsecond to a minute; other numbers from 1 to a thousand millions. `unit` is that of the metric.
+/// Bounds from a microsecond to a minute for times, and from 1 to 2^30 for other numbers. `unit` is
+/// the unit of the metric.
 fn powers(buckets: BucketUnit, unit: &str) -> impl Iterator<Item = f64> {
     let first = match (buckets, unit) {
         (BucketUnit::S, _) => -20,
@@ -50,27 +52,29 @@ fn powers(buckets: BucketUnit, unit: &str) -> impl Iterator<Item = f64> {
     (first..=last).step_by(2).map(|exponent| f64::from(exponent).exp2())
 }
 
-/// A distribution as a native histogram: the schema, values that are zero, and buckets.
+/// Distribution as a native histogram: schema, zero bucket, and spans of buckets.
 pub(super) struct Native {
     pub schema: i32,
-    /// Absolute values that are counted as zero.
+    /// Absolute values up to this count as zero.
     pub threshold: f64,
     pub zero: u64,
     pub positive: Spans,
     pub negative: Spans,
 }
 
-/// Buckets one after the other, with gaps.
+/// Consecutive buckets with gaps, in the encoding of Prometheus.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Spans {
-    /// How far each is behind the last one, the first one behind 0, and how many buckets it has.
+    /// For each span, the gap after the previous one (for the first, the index), and the number of
+    /// buckets.
     pub spans: Vec<(i32, u32)>,
-    /// By how much the count of each bucket differs from the one before it.
+    /// Difference of each bucket's count to the bucket before it.
     pub deltas: Vec<i64>,
 }
 
 impl Native {
-    /// Exactly, unless buckets are finer than the finest ones of Prometheus: then they are made wider, down to these.
+    /// Converts without loss, unless the buckets are finer than the finest schema of Prometheus:
+    /// then merges them down to it.
     pub fn new(dist: &Dist) -> Self {
         let coarser;
         let dist = if dist.scale > SCHEMA_MAX {
@@ -81,7 +85,7 @@ impl Native {
         } else {
             dist
         };
-        // C counts zeros and ones in one bucket, which is that of values up to 1 then.
+        // C counts zeros and ones in one bucket, so make it the zero bucket, for values up to 1.
         let (threshold, with_zeros) = match dist.one_has_zero {
             true => (
                 1.0,
@@ -105,7 +109,8 @@ impl Native {
 }
 
 impl Spans {
-    /// Prometheus' index of a bucket is one more than that of OpenTelemetry.
+    /// Adds 1 to each index: Prometheus names a bucket by its upper bound, OpenTelemetry by its
+    /// lower one.
     fn new(counts: &Counts, first: i32) -> Self {
         let mut spans: Vec<(i32, u32)> = Vec::new();
         let mut deltas = Vec::with_capacity(counts.len());
@@ -117,7 +122,7 @@ impl Spans {
                 _ => spans.push((index - next, 1)),
             }
             next = index + 1;
-            // Counts are below 2^63: a billion hits in a second take 292 years.
+            // Counts stay below 2^63: a billion hits per second would take 292 years.
             let count = i64::try_from(count).unwrap_or(i64::MAX);
             deltas.push(count - before);
             before = count;

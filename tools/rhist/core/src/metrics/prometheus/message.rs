@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Messages of `io.prometheus.client` (`io/prometheus/client/metrics.proto`), with the fields that are used here.
+//! Messages of `io.prometheus.client` (`io/prometheus/client/metrics.proto`), with only the fields
+//! used here.
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct MetricFamily {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Formats of Prometheus: its text, that of OpenMetrics, and protocol buffers, which alone have native histograms.
+//! Formats of Prometheus: its text format, the text format of OpenMetrics, and protocol buffers.
+//! Only protocol buffers carry native histograms.
 
 mod buckets;
 mod message;
@@ -9,22 +10,23 @@ mod text;
 
 use super::Family;
 
-/// How metrics are written.
+/// Exposition format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// The text format of Prometheus, version 0.0.4.
     Text,
     /// The text format of OpenMetrics, version 1.0.0.
     OpenMetrics,
-    /// Messages of `io.prometheus.client.MetricFamily`, each behind its length.
+    /// Messages of `io.prometheus.client.MetricFamily`, each preceded by its length.
     Protobuf,
 }
 
 impl Format {
-    /// All of them; of those that somebody likes equally, the first one is taken.
+    /// All formats.
     pub const ALL: [Self; 3] = [Self::Protobuf, Self::OpenMetrics, Self::Text];
 
-    /// The format that is liked best by who sends this `Accept`. Text, if it has none, or likes nothing that there is.
+    /// Chooses the format that an `Accept` header prefers; of equal ones, the first in the header.
+    /// Text if the header is empty or accepts no format known here.
     pub fn accepted(accept: &str) -> Self {
         let mut best = (Self::Text, 0.0);
         for range in split(accept, ',') {
@@ -60,7 +62,7 @@ impl Format {
         best.0
     }
 
-    /// `Content-Type` of what is written.
+    /// Value of `Content-Type` for this format.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::Text => "text/plain; version=0.0.4; charset=utf-8",
@@ -79,7 +81,7 @@ impl Format {
         }
     }
 
-    /// Appends what stands behind all families.
+    /// Appends the end mark after the last family, if the format needs one.
     pub fn end(self, out: &mut Vec<u8>) {
         if self == Self::OpenMetrics {
             out.extend_from_slice(b"# EOF\n");
@@ -87,7 +89,7 @@ impl Format {
     }
 }
 
-/// Parts of a header, which may have the separator in quotes.
+/// Splits a header at the separators outside quotes.
 fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     text.split(move |c| {

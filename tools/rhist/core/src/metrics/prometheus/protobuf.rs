@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The format with native histograms.
+//! Writes protocol buffers, the format with native histograms.
 
 use prost::Message;
 
@@ -24,7 +24,7 @@ use crate::metrics::Point;
 use crate::metrics::Value;
 use crate::table::Dist;
 
-/// Appends a family, behind its length.
+/// Appends a family, preceded by its length.
 pub(super) fn write(family: &Family<'_>, out: &mut Vec<u8>) {
     let kind = match family.kind {
         Kind::Counter => MetricType::Counter,
@@ -39,7 +39,7 @@ pub(super) fn write(family: &Family<'_>, out: &mut Vec<u8>) {
         unit: (!family.unit.is_empty()).then(|| family.unit.to_owned()),
     };
     out.reserve(message.encoded_len() + 10);
-    // A vector has room for all.
+    // Cannot fail: a vector grows as needed.
     let _ = message.encode_length_delimited(out);
 }
 
@@ -77,7 +77,7 @@ fn metric(family: &Family<'_>, point: &Point<'_>) -> Metric {
     metric
 }
 
-/// Native buckets, and classic ones for who cannot read those.
+/// Fills in native buckets, and classic ones for readers without support for native histograms.
 fn histogram(dist: &Dist, family: &Family<'_>) -> Histogram {
     let native = Native::new(dist);
     let in_buckets = dist.in_buckets();
@@ -88,7 +88,7 @@ fn histogram(dist: &Dist, family: &Family<'_>) -> Histogram {
     let (negative_span, negative_delta) = spans(native.negative);
     let (mut positive_span, positive_delta) = spans(native.positive);
     if positive_span.is_empty() {
-        // That tells a native histogram without values from a classic one.
+        // Marks the histogram as native although it is empty.
         positive_span.push(BucketSpan {
             offset: Some(0),
             length: Some(0),
@@ -96,7 +96,8 @@ fn histogram(dist: &Dist, family: &Family<'_>) -> Histogram {
     }
     Histogram {
         sample_count: Some(dist.count.max(in_buckets)),
-        // A native histogram may have values that are in no bucket if its sum is no number: they are taken for such.
+        // A count above the sum of the buckets is allowed only if the sum is NaN: readers then take
+        // the rest for NaN observations.
         sample_sum: Some(sum(dist).filter(|_| dist.count <= in_buckets).unwrap_or(f64::NAN)),
         bucket: bucket.collect(),
         schema: Some(native.schema),
@@ -110,7 +111,7 @@ fn histogram(dist: &Dist, family: &Family<'_>) -> Histogram {
     }
 }
 
-/// The sum in the unit of the buckets, if it is known.
+/// Sum in the unit of the buckets, if known.
 pub(super) fn sum(dist: &Dist) -> Option<f64> {
     dist.sum.map(|sum| sum as f64 / dist.bucket_unit.values() as f64)
 }

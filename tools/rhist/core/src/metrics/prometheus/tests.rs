@@ -56,7 +56,7 @@ fn as_text() {
     insta::assert_snapshot!("open_metrics", text(Format::OpenMetrics, &families(&dist)));
 }
 
-/// Values without a bucket are in the count if they are in the sum.
+/// Values without a bucket count if the sum includes them.
 #[test]
 fn values_in_no_bucket() {
     let mut dist = dist(BucketUnit::One, &[1, 5, 5]);
@@ -73,12 +73,13 @@ fn values_in_no_bucket() {
     let mut out = Vec::new();
     Format::Protobuf.write(&family, &mut out);
     let histogram = messages(&out)[0].metric[0].histogram.clone().unwrap();
-    // Prometheus refuses another count than that of the buckets, unless the sum is no number.
+    // Prometheus rejects a count that differs from the buckets, unless the sum is NaN.
     assert_eq!(histogram.sample_count, Some(5));
     assert!(histogram.sample_sum.unwrap().is_nan());
 }
 
-/// Of each bound, the nearest end of a bucket counts: of scale 3 it is no more than a sixteenth of a power of two away.
+/// A bound counts up to the nearest end of a bucket. At scale 3 the error is at most a sixteenth of
+/// an octave.
 #[test]
 fn other_bounds() {
     let mut dist = Dist::new(3);
@@ -113,7 +114,7 @@ fn other_bounds() {
     assert_eq!(bounds, [0.0, 0.5, 100.0, 256.0, 1e4]);
 }
 
-/// The messages of a text of these.
+/// Decodes a sequence of messages with lengths.
 fn messages(mut bytes: &[u8]) -> Vec<MetricFamily> {
     let mut messages = Vec::new();
     while !bytes.is_empty() {
@@ -205,7 +206,7 @@ fn zeros_among_ones() {
     dist.record(2, 3);
     dist.one_has_zero = true;
     let native = Native::new(&dist);
-    // Up to 1, all are taken for zero.
+    // All values up to 1 count as zero.
     assert_eq!((native.threshold, native.zero), (1.0, 5));
     let Spans { spans, deltas } = native.positive;
     assert_eq!(counts(&spans, &deltas), [(1, 3)]);
@@ -263,7 +264,7 @@ proptest! {
         for (counted, spans) in [(&dist.positive, native.positive), (&dist.negative, native.negative)] {
             let expected: Vec<(i32, u64)> = counted.iter().map(|(index, count)| (index + 1, count)).collect();
             prop_assert_eq!(counts(&spans.spans, &spans.deltas), expected);
-            // A gap is one span less.
+            // Adjacent buckets must share one span.
             prop_assert!(spans.spans.iter().skip(1).all(|(offset, _)| *offset > 0));
         }
     }

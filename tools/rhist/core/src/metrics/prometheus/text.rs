@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The text formats of Prometheus and of OpenMetrics, which differ little.
+//! Writes the text formats of Prometheus and OpenMetrics, which differ little.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use crate::metrics::Kind;
 use crate::metrics::Value;
 use crate::table::Dist;
 
-/// The name with what Prometheus expects at its end.
+/// Name with the suffix that Prometheus expects.
 pub(super) fn suffixed(family: &Family<'_>) -> String {
     let suffix = match family.kind {
         Kind::Counter => "_total",
@@ -21,7 +21,7 @@ pub(super) fn suffixed(family: &Family<'_>) -> String {
     family.name.clone() + suffix
 }
 
-/// Appends a family. It is all text: `write!` to a vector does not fail.
+/// Appends a family. Results of `write!` are ignored, since writing to a vector cannot fail.
 pub(super) fn write(family: &Family<'_>, is_open: bool, out: &mut Vec<u8>) {
     let kind = match family.kind {
         Kind::Counter => "counter",
@@ -31,7 +31,7 @@ pub(super) fn write(family: &Family<'_>, is_open: bool, out: &mut Vec<u8>) {
         Kind::Info => "gauge",
     };
     let full = suffixed(family);
-    // In OpenMetrics, the family has the name without what its samples add.
+    // OpenMetrics names the family without the suffix of its samples.
     let name = if is_open { &family.name } else { &full };
     let _ = writeln!(out, "# TYPE {name} {kind}");
     if is_open && !family.unit.is_empty() {
@@ -72,16 +72,16 @@ pub(super) fn write(family: &Family<'_>, is_open: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// Samples of a point.
+/// Writer for the samples of a point.
 struct Sample<'a> {
     name: &'a str,
-    /// As they are written, without braces.
+    /// Formatted labels without braces.
     labels: &'a [u8],
     out: &'a mut Vec<u8>,
 }
 
 impl Sample<'_> {
-    /// All but the value.
+    /// Writes a sample up to its value.
     fn begin(&mut self, suffix: &str, le: Option<&str>) {
         self.out.extend_from_slice(self.name.as_bytes());
         self.out.extend_from_slice(suffix.as_bytes());
@@ -98,7 +98,7 @@ impl Sample<'_> {
     }
 
     fn histogram(&mut self, dist: &Dist, family: &Family<'_>, is_open: bool) {
-        // Values that are in no bucket have a place in the last one alone: the sum has them, too.
+        // Values without a bucket count only in +Inf, because the sum includes them.
         let count = dist.count.max(dist.in_buckets());
         for bucket in classic(dist, family) {
             self.begin("_bucket", Some(&le(bucket.bound, is_open)));
@@ -106,7 +106,7 @@ impl Sample<'_> {
         }
         self.begin("_bucket", Some("+Inf"));
         let _ = writeln!(self.out, "{count}");
-        // OpenMetrics has no sum where values may be negative, since it could fall.
+        // OpenMetrics forbids a sum if values may be negative, since it could fall.
         if let Some(sum) = sum(dist).filter(|_| !is_open || dist.negative.is_empty()) {
             self.begin("_sum", None);
             float(sum, self.out);
@@ -117,8 +117,9 @@ impl Sample<'_> {
     }
 }
 
-/// A bound as Go's `strconv` writes it at its shortest, so that it is the same label whoever has written it: with an exponent
-/// of two digits from a million, and below a ten-thousandth. OpenMetrics has a point in whole numbers.
+/// Formats a bound like the shortest form of Go's `strconv`, so that the label is the same
+/// whichever program wrote it: with an exponent of two digits from a million on, and below a
+/// ten-thousandth. OpenMetrics requires a point in whole numbers.
 fn le(bound: f64, is_open: bool) -> String {
     if bound == 0.0 || (1e-4..1e6).contains(&bound) {
         let point = if is_open && bound.fract() == 0.0 { ".0" } else { "" };
@@ -136,12 +137,12 @@ fn float(number: f64, out: &mut Vec<u8>) {
     let _ = match number {
         f64::INFINITY => write!(out, "+Inf"),
         f64::NEG_INFINITY => write!(out, "-Inf"),
-        // Three letters: NaN.
+        // Prints NaN as `NaN`.
         _ => write!(out, "{number}"),
     };
 }
 
-/// Quotes stay as they are in the help of Prometheus' own format.
+/// Escapes a text. The help of Prometheus' own format leaves quotes as they are.
 fn escape(text: &str, with_quotes: bool, out: &mut Vec<u8>) {
     for byte in text.bytes() {
         match byte {

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// `hist_jsonl` of triggers with so many hits that have found a start, that were dropped, and that have found none.
+/// `hist_jsonl` of triggers, each with its hits that found a start, dropped hits, and hits without
+/// a start.
 pub(crate) fn hist_jsonl(triggers: &[(u64, u64, u64)]) -> String {
     let mut text = String::new();
     for (hits, dropped, unresolved) in triggers {
@@ -32,7 +33,8 @@ pub(crate) fn hist_jsonl(triggers: &[(u64, u64, u64)]) -> String {
     text
 }
 
-/// What is read of an end that looks for as many starts as there are triggers: events, and those without a start.
+/// Reads an end with these triggers, one for each start. Returns its events, and its ends without a
+/// start.
 fn read(triggers: &[(u64, u64, u64)]) -> (u64, Option<u64>) {
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("events/a/b");
@@ -47,7 +49,7 @@ fn read(triggers: &[(u64, u64, u64)]) -> (u64, Option<u64>) {
     (reading.events, reading.table.losses.unresolved)
 }
 
-/// Hits and values are not read at the same time.
+/// The kernel does not read hits and values at the same time.
 #[test]
 fn a_title_and_its_table_have_one_number() {
     let mut answer = Answer::new(Vec::new(), Unit::Nanoseconds);
@@ -75,7 +77,7 @@ fn a_title_and_its_table_have_one_number() {
     assert_eq!(reading.table.rows[0].hits, 228);
 }
 
-/// A start that has dropped 7 hits of 100, and an end that has dropped 2 of 50.
+/// A start with 7 drops in 100 hits, and an end with 2 drops in 50.
 #[test]
 fn starts_are_told_apart_from_results() {
     let root = tempfile::tempdir().unwrap();
@@ -97,14 +99,16 @@ fn starts_are_told_apart_from_results() {
 
 #[test]
 fn an_end_that_finds_a_start_has_looked_for_the_others() {
-    // Of ten ends, three have found one start, five the other, for one of which there was no room.
+    // Ten ends: three find the first start, five the second (one of them is dropped), two find
+    // none.
     assert_eq!(read(&[(3, 0, 7), (4, 1, 5)]), (20, Some(2)));
     assert_eq!(read(&[(8, 0, 2)]), (10, Some(2)));
 }
 
 #[test]
 fn what_happens_while_triggers_are_read_is_no_loss() {
-    // All find a start: a hundred before the first trigger is read, and as many before the second is.
+    // All find a start: a hundred before the read of the first trigger, and a hundred more before
+    // the second.
     assert_eq!(read(&[(60, 0, 40), (90, 0, 110)]), (300, Some(0)));
 }
 
@@ -121,7 +125,7 @@ fn what_makes_starts_void_loses_nothing() {
         answer.add("a/b".to_owned(), 0, shows);
         answer.add_end("a/b".to_owned(), 1, Shows::Void, 0);
         let reading = answer.read(&Tracefs::at(root.path().to_owned()).unwrap()).unwrap();
-        // All that happened has cost something.
+        // Dropped hits cost time as well.
         assert_eq!(reading.events, 20);
         (reading.table.losses.dropped, reading.table.losses.unresolved)
     };
@@ -131,7 +135,8 @@ fn what_makes_starts_void_loses_nothing() {
 }
 
 proptest! {
-    /// `hits` are the triggers that find the start of a hit, 3 for none; `read` after how many hits each of three triggers is.
+    /// `hits`: the trigger in which each hit finds its start, 3 for none. `read`: the number of
+    /// hits before the read of each of three triggers.
     #[test]
     fn never_more_than_the_truth(hits in prop::collection::vec(0..4usize, 0..200), read in prop::array::uniform3(0..200usize)) {
         let counted = |trigger: usize, until: usize| {
