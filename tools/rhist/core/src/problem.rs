@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What is wrong with a text that somebody wrote, and where.
+//! Faults in texts that a person wrote, with their position.
 
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 use std::path::PathBuf;
 
-/// What is wrong with a text, where, and what was probably meant.
+/// A fault in a text: its position, and the probable intention.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problem {
     /// One sentence, without a full stop.
     pub title: String,
-    /// Where in the text, in bytes, on boundaries of characters. May be empty, as at the end of the text.
+    /// Range of bytes in the text, on boundaries of characters. May be empty, as at the end of the
+    /// text.
     pub at: Range<usize>,
-    /// What to say at that place. May be empty.
+    /// Remark shown at that position. May be empty.
     pub label: String,
-    /// What helps: sentences, without a full stop.
+    /// Hints: sentences, without a full stop.
     pub help: Vec<String>,
 }
 
 impl Problem {
-    /// A problem with a title only.
+    /// Creates a problem with only a title.
     pub fn new(at: Range<usize>, title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -30,21 +31,21 @@ impl Problem {
         }
     }
 
-    /// Says this at the place.
+    /// Sets the remark at the position.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
     }
 
-    /// Adds a sentence that helps.
+    /// Adds a hint.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help.push(help.into());
         self
     }
 
-    /// Says which of these names was probably meant, if there is one.
+    /// Suggests these names, if any.
     #[must_use]
     pub fn near<S: AsRef<str>>(self, names: &[S]) -> Self {
         let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
@@ -55,7 +56,7 @@ impl Problem {
         }
     }
 
-    /// The same problem in a text that has this one behind its first `offset` bytes.
+    /// Moves the problem into a longer text that contains this one after its first `offset` bytes.
     #[must_use]
     pub fn moved(mut self, offset: usize) -> Self {
         self.at = self.at.start + offset..self.at.end + offset;
@@ -78,18 +79,18 @@ impl std::error::Error for Problem {}
 /// A problem in a file of several lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InFile {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// The line in which the problem begins, from 1.
+    /// Number of the line in which the problem begins, from 1.
     pub line: usize,
-    /// This line, without its newline.
+    /// Text of this line, without its newline.
     pub source: String,
-    /// What is wrong, and where in the line.
+    /// The problem, with its position relative to the line.
     pub problem: Problem,
 }
 
 impl InFile {
-    /// A problem of this text, which is that of the file.
+    /// Locates a problem of `text`, the contents of the file.
     pub fn new(path: &Path, text: &str, problem: Problem) -> Self {
         let start = floor(text, problem.at.start);
         let begin = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
@@ -106,22 +107,21 @@ impl InFile {
         }
     }
 
-    /// Adds a sentence that helps.
+    /// Adds a hint.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.problem = self.problem.help(help);
         self
     }
 
-    /// The column of the first character that is wrong, from 1.
+    /// Column of the first wrong character, from 1.
     pub fn column(&self) -> usize {
         let before = self.source.get(..self.problem.at.start).unwrap_or(&self.source);
         before.chars().count() + 1
     }
 }
 
-/// A name as a sentence has it. One with nothing to see is in quotes, and of a long one there is
-/// the begin.
+/// Formats a name for a sentence: quotes an invisible one, and truncates a long one.
 pub fn named(name: &str) -> String {
     const MOST: usize = 100;
     match name.char_indices().nth(MOST) {
@@ -131,7 +131,7 @@ pub fn named(name: &str) -> String {
     }
 }
 
-/// The boundary of a character at or before this place.
+/// Boundary of a character at or before this offset.
 pub fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len()))
         .rev()

@@ -8,35 +8,36 @@ use crate::table::Quantile;
 use crate::table::Text;
 use crate::table::Unit;
 
-/// A number with its unit, shown with three significant digits: `31.8 ms`. Numbers of things are whole from 1,000 on, or with
-/// `{:#}` also three digits: `12.3 k`.
+/// A number with its unit, printed with three significant digits: `31.8 ms`. Plain numbers are
+/// whole from 1,000 on; with `{:#}` they also have three digits: `12.3 k`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantity {
-    /// The number.
+    /// Number in this unit.
     pub value: f64,
-    /// Its unit.
+    /// Unit of the number.
     pub unit: Unit,
 }
 
-/// A number of things, shown with all its digits: `12,345`.
+/// A plain number, printed with all its digits: `12,345`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count(pub i128);
 
-/// A quantile with the bound of its error: `4.2 ms ±5 %`. The bound holds for the rounded number that is shown. None is shown
-/// for an exact one; and if the true value may be twice as large or half of it, only the two ends: `0 ns to 1 µs`.
+/// A quantile with its error bound: `4.2 ms ±5 %`. The bound includes the rounding to the printed
+/// digits. An exact quantile has none; if the true value may be twice or half as large, only the
+/// two ends are printed: `0 ns to 1 µs`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The quantile.
+    /// Estimated quantile.
     pub quantile: Quantile,
     /// Unit of its numbers.
     pub unit: Unit,
 }
 
-/// A text that is no quantity. Shown, it is a sentence without a full stop.
+/// A text does not parse as a quantity. Prints as a sentence without a full stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuantityError(String);
 
-/// A step of a unit: its name, and how many of the smallest one it is.
+/// A multiple of a unit: its name, and its size in the smallest unit.
 type Step = (&'static str, f64);
 
 const TIME: &[Step] = &[
@@ -58,7 +59,7 @@ const BYTES: &[Step] = &[
 ];
 const THINGS: &[Step] = &[("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)];
 
-/// Units of time that are read, and their nanoseconds.
+/// Units of time that the parser accepts, in nanoseconds.
 const TIME_NAMES: &[(&str, i128)] = &[
     ("ns", 1),
     ("us", 1_000),
@@ -69,7 +70,7 @@ const TIME_NAMES: &[(&str, i128)] = &[
     ("h", 3_600_000_000_000),
 ];
 
-/// Units of memory that are read, and their bytes.
+/// Units of memory that the parser accepts, in bytes.
 const BYTES_NAMES: &[(&str, i128)] = &[
     ("B", 1),
     ("KiB", 1 << 10),
@@ -82,7 +83,7 @@ const BYTES_NAMES: &[(&str, i128)] = &[
     ("T", 1 << 40),
 ];
 
-/// So many of what has this name in the plural: `1 wait`, `12 waits`.
+/// Formats a count with a noun, which is given in the plural: `1 wait`, `12 waits`.
 pub fn things(count: u64, noun: &str) -> String {
     let one = match noun.strip_suffix("ies") {
         Some(stem) => format!("{stem}y"),
@@ -108,7 +109,7 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// `value` in the largest unit in which it is not below 1.
+/// Formats `value` in the largest unit in which it is at least 1.
 fn in_steps(value: f64, steps: &[Step]) -> String {
     if !value.is_finite() {
         return "?".to_owned();
@@ -118,7 +119,7 @@ fn in_steps(value: f64, steps: &[Step]) -> String {
     let Some(&(name, size)) = step else {
         return value.to_string();
     };
-    // What is rounded to 1000 µs is 1 ms.
+    // 999.9 µs would round to 1000 µs: print 1 ms.
     let next = steps.iter().find(|&&(_, next)| next > size);
     let (number, decimals) = rounded(value.abs() / size);
     let (number, decimals, name) = match next {
@@ -137,7 +138,8 @@ fn in_steps(value: f64, steps: &[Step]) -> String {
     format!("{sign}{digits}{space}{name}")
 }
 
-/// `value` with three significant digits, or as a whole number, and how many of its digits are decimals.
+/// Rounds to three significant digits, or to a whole number. Returns the number of decimals as
+/// well.
 fn rounded(value: f64) -> (f64, usize) {
     let decimals = match value {
         99.95.. => 0,
@@ -167,10 +169,10 @@ impl fmt::Display for Count {
 }
 
 impl Estimate {
-    /// How far the true value may be off from the number that is shown, in per cent. `None` if the number is exact, but for
-    /// its three digits.
+    /// Maximum deviation of the true value from the printed number, in per cent. `None` if the
+    /// number is exact except for rounding.
     pub fn percent(&self) -> Option<f64> {
-        // Three digits are off by half a per cent at most.
+        // Rounding to three digits adds at most half a per cent.
         let error = self.quantile.error();
         (error > 0.0).then(|| (error * 100.0 + 0.5).ceil())
     }
@@ -188,10 +190,11 @@ impl fmt::Display for Estimate {
     }
 }
 
-/// Reads a quantity and returns it in `unit`, rounded to a whole number: `10ms`, `1.5s`, `64KiB`, `1000`. A time needs its
-/// unit; bytes and things do not.
+/// Parses a quantity, and returns it in `unit`, rounded to a whole number: `10ms`, `1.5s`, `64KiB`,
+/// `1000`. A time needs its unit; bytes and plain numbers do not.
 ///
-/// Fails with a sentence if it is no number, has another kind of unit, is negative, or is too large for 64 bits.
+/// Fails with a sentence if the text is not a number, has another kind of unit, is negative, or is
+/// too large for 64 bits.
 pub fn parse(text: &str, unit: Unit) -> Result<i128, QuantityError> {
     let text = text.trim();
     let shown = Text::from(text);
@@ -235,7 +238,7 @@ pub fn parse(text: &str, unit: Unit) -> Result<i128, QuantityError> {
     Ok(whole)
 }
 
-/// The digits of a decimal number as a whole one, and how many of them are behind the point: at most 9.
+/// Digits of a decimal number as an integer, and the number of decimals, at most 9.
 fn decimal(number: &str) -> Option<(i128, u32)> {
     let (whole, behind) = number.split_once('.').unwrap_or((number, ""));
     let digits: String = whole.chars().filter(|c| !matches!(c, '_' | ',')).collect();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What was asked, and where the answers come from: the interface between what runs triggers or replays recordings, and
-//! what shows, records or compares them.
+//! The question and its readings: the interface between sources (running triggers, replayed
+//! recordings) and consumers (pages, recordings, comparisons).
 
 use std::collections::BTreeMap;
 
@@ -13,105 +13,106 @@ use crate::table::Time;
 use crate::table::Unit;
 use crate::table::fold;
 
-/// What was asked. The same for all readings of a run.
+/// A question with its context. Constant for all readings of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Question {
     /// Name of the recipe, or `count`, `between`.
     pub name: String,
-    /// One line: what is measured.
+    /// One line that describes the measurement.
     pub summary: String,
-    /// What is counted, in the plural.
+    /// Noun for the counted things, in the plural.
     pub noun: String,
     /// Unit of the distribution.
     pub unit: Unit,
     /// Sentence for the largest value: see [`crate::recipe::Measure::worst`].
     pub worst: String,
-    /// How numbers of key columns and saved fields are named where that is not [usual](Names::usual).
+    /// Kinds of names for numbers in key columns and saved fields, if other than
+    /// [usual](Names::usual).
     pub names: BTreeMap<String, NameKind>,
-    /// Values that can be below zero, by the types of their fields.
+    /// Values that can be negative according to the types of their fields.
     pub signed: Vec<String>,
-    /// Keys and saved fields that have less than 64 bits: no number in these is an address.
+    /// Keys and saved fields of less than 64 bits, which therefore never contain addresses.
     pub narrow: Vec<String>,
-    /// The commands that started it, as a shell takes them.
+    /// Shell commands that started the measurement.
     pub triggers: Vec<String>,
-    /// Sentences that a reader of the numbers has to know, such as what the kernel cannot tell.
+    /// Sentences that a reader of the numbers must know, such as limits of the kernel.
     pub notes: Vec<String>,
-    /// Whose histograms: rhist's or C's.
+    /// Implementation of the histograms: rhist's or C's.
     pub backend: Backend,
     /// Name of the machine.
     pub host: String,
-    /// Release of its kernel.
+    /// Release of the kernel.
     pub kernel: String,
-    /// CPUs that are online.
+    /// Number of CPUs online.
     pub cpus: u32,
-    /// The step of the clock of times, in nanoseconds, where it is so long that shorter times are
-    /// shown as 0.
+    /// Resolution of the clock for times, in nanoseconds, if it is so coarse that shorter times
+    /// read as 0.
     pub clock_step_ns: Option<u64>,
 }
 
 impl Question {
-    /// How numbers are named in a column, which is a key or a saved field.
+    /// Kind of names for numbers in a column, which is a key or a saved field.
     pub fn name_kind(&self, column: &str) -> NameKind {
         let kind = self.names.get(column).copied();
         kind.unwrap_or_else(|| Names::usual(column))
     }
 
-    /// Whether there are addresses in a key of this column, or in a saved field.
+    /// Whether a key of this column, or a saved field, contains a kernel address.
     pub fn has_address(&self, column: &str, key: &Key) -> bool {
         let is_number = matches!(key, Key::Number(_) | Key::Range { .. });
         key.has_address() && !(is_number && self.narrow.iter().any(|narrow| narrow == column))
     }
 
-    /// Whether a value can be below zero, so that its sum can fall: see [`is_signed()`].
+    /// Whether a value can be negative, so that its sum can fall: see [`is_signed()`].
     pub fn is_signed(&self, value: &str) -> bool {
         is_signed(&self.signed, value)
     }
 }
 
-/// Whether a value can be below zero if those of `signed` can: a difference, or what one of these is in. A value may be an
-/// expression of fields.
+/// Whether a value can be negative: a difference, or an expression that contains one of the fields
+/// `signed`.
 pub fn is_signed(signed: &[String], value: &str) -> bool {
     let mut words = value.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     value.contains('-') || words.any(|word| signed.iter().any(|signed| signed == word))
 }
 
-/// Whose histograms are used.
+/// Implementation of the histograms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backend {
-    /// Those of the module rhist.
+    /// The module rhist.
     #[default]
     Rhist,
-    /// The kernel's own.
+    /// The kernel's own hist triggers, written in C.
     C,
 }
 
-/// What was read at one time.
+/// Numbers read at one time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
     /// Totals since the start of the run.
     pub table: Table,
-    /// Hits of all triggers of the run since its start that no filter has rejected, also those that
-    /// show nothing, such as starts.
+    /// Hits of all triggers of the run since its start, without hits rejected by a filter. Includes
+    /// triggers without results, such as starts.
     pub events: u64,
-    /// Hits that the filters of the triggers have rejected. `None` where the kernel does not tell.
+    /// Hits that the filters have rejected. `None` if the kernel does not count them.
     pub rejected: Option<u64>,
-    /// What a hit costs on this machine.
+    /// Cost of a hit on this machine.
     pub cost: Cost,
-    /// How full the fullest histogram is.
+    /// Fill level of the fullest histogram.
     pub fill: Fill,
 }
 
-/// What a hit costs, in nanoseconds of a CPU. `None`: it was not measured.
+/// Cost of a hit, in nanoseconds of CPU time. `None` if not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
-    /// One that is counted.
+    /// Cost of a counted hit.
     pub event_ns: Option<f64>,
-    /// One that a filter rejects.
+    /// Cost of a hit that a filter rejects.
     pub rejected_ns: Option<f64>,
 }
 
 impl Cost {
-    /// What so many hits cost in all, in nanoseconds of a CPU, as far as that was measured.
+    /// Cost of all these hits in nanoseconds of CPU time, as far as measured.
     pub fn of(self, events: u64, rejected: Option<u64>) -> Option<f64> {
         let rejected = rejected.zip(self.rejected_ns);
         let rejected = rejected.map_or(0.0, |(hits, ns)| hits as f64 * ns);
@@ -119,19 +120,19 @@ impl Cost {
     }
 }
 
-/// How full a histogram is.
+/// Fill level of a histogram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fill {
-    /// How many entries it has.
+    /// Number of entries in use.
     pub entries: u64,
-    /// For how many there is room.
+    /// Maximum number of entries.
     pub size: u64,
-    /// Whether they are those of starts, and not of results.
+    /// Whether the entries are starts rather than results.
     pub is_of_starts: bool,
 }
 
 impl Fill {
-    /// The fuller one of two; of equal ones the later.
+    /// The fuller of two; the later one if they are equal.
     pub fn max(self, later: Self) -> Self {
         // a/b >= c/d, without division.
         let part = |entries: u64, size: u64| u128::from(entries) * u128::from(size);
@@ -142,15 +143,15 @@ impl Fill {
     }
 }
 
-/// What was added between two readings.
+/// Difference of two readings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Interval {
-    /// Time of the reading before.
+    /// Time of the earlier reading.
     pub from: Time,
-    /// Time of this reading.
+    /// Time of the later reading.
     pub to: Time,
-    /// What was added: hits, sums and buckets are exact differences of totals. Largest and smallest values of the interval are
-    /// not known from those; they are `None` unless they must have happened in it.
+    /// Increase of hits, sums and buckets: exact differences of the totals. Totals do not determine
+    /// the extremes of an interval, so these are `None` unless they must have happened in it.
     pub delta: Table,
     /// See [`Reading::events`].
     pub events: u64,
@@ -160,17 +161,17 @@ pub struct Interval {
     pub cost: Cost,
 }
 
-/// Where readings come from: a run, or a recording that is replayed.
+/// Source of readings: a run, or a recording that is replayed.
 pub trait Source {
-    /// What was asked.
+    /// The question that the readings answer.
     fn question(&self) -> &Question;
 
-    /// Reads once more. `None` at the end of a recording.
+    /// Takes the next reading. `None` at the end of a recording.
     fn read(&mut self) -> Result<Option<Reading>, Box<dyn std::error::Error + Send + Sync>>;
 }
 
 impl Reading {
-    /// What was added since `earlier`, an older reading of the same run.
+    /// Increase since `earlier`, an older reading of the same run.
     pub fn since(&self, earlier: Reading) -> Interval {
         Interval {
             from: earlier.table.time.clone(),
@@ -182,8 +183,8 @@ impl Reading {
         }
     }
 
-    /// As [`Self::since()`], for receivers to whom a sum without values means nothing, as OTLP has it: such a part of a sum is
-    /// taken from this reading, and is in the next interval.
+    /// Like [`Self::since()`], for OTLP receivers, which cannot use the part of a sum whose values
+    /// are still missing: moves that part from this reading to the next interval.
     pub fn whole_since(&mut self, earlier: Reading) -> Interval {
         let mut interval = self.since(earlier);
         self.table.hold_back(&mut interval.delta);
@@ -192,12 +193,12 @@ impl Reading {
 }
 
 impl Interval {
-    /// Seconds that it lasted.
+    /// Length in seconds.
     pub fn seconds(&self) -> f64 {
         self.to.monotonic_ns.saturating_sub(self.from.monotonic_ns) as f64 / 1e9
     }
 
-    /// The part of one CPU that its hits cost: 0.01 is one per cent.
+    /// Share of one CPU that its hits cost: 0.01 is one per cent.
     pub fn cpus(&self) -> Option<f64> {
         let seconds = self.seconds();
         let ns = self.cost.of(self.events, self.rejected);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Recipes: questions about a kernel, as data. A recipe is a TOML file; its name is the file's.
+//! Recipes: questions about a kernel, as data. A recipe is a TOML file, and has the name of the
+//! file.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -10,53 +11,57 @@ use serde::Deserialize;
 use serde::Deserializer;
 use serde::Serialize;
 
-/// What a file of a recipe has.
+/// Content of a recipe's file.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
-    /// One line, without a full stop: what is measured.
+    /// One line that describes the measurement, without a full stop.
     pub summary: String,
-    /// Paragraphs for the manual: what is counted exactly, what is not, how to read it.
+    /// Paragraphs for the manual: which events count exactly, which do not, and how to read the
+    /// result.
     pub about: String,
-    /// A command line to try, without `rhist`.
+    /// Command line to try, without `rhist`.
     #[serde(default)]
     pub example: String,
     /// Areas, such as `sched` or `block`.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// What is to be given on the command line behind the name, in this order; used as `{name}` in texts of this file.
+    /// Arguments after the name on the command line, in this order. Texts of this file refer to
+    /// them as `{name}`.
     #[serde(default)]
     pub args: Vec<Arg>,
-    /// Of a recipe that measures times: what becomes of starts that are not followed by their end.
+    /// For a recipe that measures times: the fate of starts without a matching end.
     #[serde(default)]
     pub starts: Option<Starts>,
-    /// Tools of bcc that answer the same question, and how their answers differ; for the manual.
+    /// Tools of bcc that answer the same question, with their differences; for the manual.
     #[serde(default)]
     pub peers: Vec<Peer>,
-    /// What is measured.
+    /// The measurement.
     #[serde(flatten)]
     pub measure: Measure,
-    /// Other ways to measure, by the name of the option that selects them: `--errors` takes `variants.errors`.
+    /// Other measurements, by the name of the option that selects them: `--errors` takes
+    /// `variants.errors`.
     #[serde(default)]
     pub variants: BTreeMap<String, Variant>,
 }
 
-/// What becomes of a start in each of the ways in which the next end may not be its own: a sentence for the manual on each.
+/// Fate of a start, one sentence for the manual for each way in which the next end may not belong
+/// to it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Starts {
-    /// Its end never comes.
+    /// The end never comes.
     pub unended: String,
-    /// Its key (`on`) comes to be that of something else: the number of a thread that has died, a freed address.
+    /// The key (`on`) is reused: the number of a thread that has died, a freed address.
     pub reused: String,
-    /// It begins again before it ends.
+    /// The same thing begins again before it ends.
     pub again: String,
     /// It began before the measurement.
     pub before: String,
 }
 
 impl Starts {
-    /// Each of them, behind what it is about.
+    /// The sentences, each after its situation.
     pub fn each(&self) -> [(&'static str, &str); 4] {
         [
             ("Its end never comes", &self.unended),
@@ -71,9 +76,9 @@ impl Starts {
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Peer {
-    /// Its name.
+    /// Name of the tool.
     pub tool: String,
-    /// How its answers differ, and why.
+    /// Differences in its answers, and their reasons.
     pub about: String,
 }
 
@@ -81,87 +86,90 @@ pub struct Peer {
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Arg {
-    /// Its name.
+    /// Name, as in `{name}`.
     pub name: String,
-    /// What it is, for the help.
+    /// Description for the help.
     pub help: String,
-    /// If it is not given. Without this it has to be.
+    /// Value if the argument is missing. Without a default, the argument is required.
     #[serde(default)]
     pub default: Option<String>,
 }
 
-/// Another way to measure.
+/// Another way to measure, selected by an option.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
     /// One line, without a full stop.
     pub summary: String,
-    /// What is measured instead.
+    /// The measurement that replaces the recipe's.
     #[serde(flatten)]
     pub measure: Measure,
 }
 
-/// What is measured: either counts, or the time between starts and ends.
+/// A measurement: either counts of events, or times between starts and ends.
 ///
-/// `serde(flatten)` and `deny_unknown_fields` do not go together, so unknown names in it are found by what has it.
+/// `serde(flatten)` and `deny_unknown_fields` exclude each other, so the containing type rejects
+/// unknown names.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 pub struct Measure {
     /// Unit of the distribution, and of sums.
     #[serde(default)]
     pub unit: UnitName,
-    /// What to call what is counted, in the plural: `waits`, `requests`.
+    /// Noun for the counted things, in the plural: `waits`, `requests`.
     #[serde(default)]
     pub noun: String,
-    /// Keys for which each row is shown, if `--by` does not say others. Names of `keys`, or fields with modifiers.
+    /// Default keys, which `--by` replaces. Names from `keys`, or fields with modifiers.
     #[serde(default)]
     pub by: Vec<String>,
-    /// Short names of keys for `--by`: `comm = "next_comm"`. All events that are counted have these fields.
+    /// Short names of keys for `--by`: `comm = "next_comm"`. All counted events have these fields.
     #[serde(default)]
     pub keys: BTreeMap<String, String>,
-    /// The field with the thread that `-p` means, and the one with the name that `-c` means. By default `common_pid` and `comm`,
-    /// the task that the event happens in. Empty: that is not known, and the option is refused.
+    /// Fields that `-p` and `-c` compare: the thread, and its name. The defaults `common_pid` and
+    /// `comm` are the task in whose context the event happens. Empty if unknown; then the option is
+    /// an error.
     #[serde(default)]
     pub pid: Option<String>,
     /// See `pid`.
     #[serde(default)]
     pub comm: Option<String>,
-    /// Where filters of `-p`, `-c` and `--where` apply: to ends, by default, or to starts.
+    /// Point at which the filters of `-p`, `-c` and `--where` apply: ends by default, or starts.
     #[serde(default)]
     pub filter_at: FilterAt,
-    /// Fields of the end, of the event counted, or what a start keeps, that are shown beside the largest value.
+    /// Fields shown beside the largest value: of the end, of the counted event, or kept by a start.
     #[serde(default)]
     pub save: Vec<String>,
-    /// The sentence for these: `{next_comm} behind {prev_comm} ({prev_pid})`.
+    /// Sentence about these: `{next_comm} behind {prev_comm} ({prev_pid})`.
     #[serde(default)]
     pub worst: String,
-    /// How numbers of fields are named: `dev = "device"`, `id = "syscall"`.
+    /// Kinds of names for numbers in fields: `dev = "device"`, `id = "syscall"`.
     #[serde(default)]
     pub names: BTreeMap<String, NameKind>,
-    /// How many entries results have room for: 65 to 131072, by default 2048. Starts have room for at least as many.
+    /// Number of entries for results: 65 to 131072, by default 2048. Also a minimum for starts.
     #[serde(default)]
     pub size: Option<u32>,
-    /// Probes that are made first. `{group}` in definitions, events and filters is the group of the run.
+    /// Probes to create first. `{group}` in definitions, events and filters stands for the group of
+    /// the run.
     #[serde(default)]
     pub probes: Vec<String>,
-    /// Counted: each of these events. Empty for a time between events.
+    /// Events to count. Empty for a time between events.
     #[serde(default)]
     pub count: Vec<Count>,
-    /// A time begins with each of these.
+    /// Events that start a time.
     #[serde(default)]
     pub start: Vec<Point>,
-    /// A time ends with each of these.
+    /// Events that end a time.
     #[serde(default)]
     pub end: Vec<Point>,
-    /// Events that make a start void, so that no end finds it.
+    /// Events that void a start, so that no end finds it.
     #[serde(default)]
     pub forget: Vec<Point>,
-    /// The first of these is measured instead where this kernel lacks an event or a function that is needed here. It takes
-    /// nothing over from here.
+    /// Replacements, of which the first possible one is used if this kernel lacks a required event
+    /// or function. They inherit nothing from this measurement.
     #[serde(default, deserialize_with = "alternatives")]
     pub alternatives: Vec<Measure>,
 }
 
-/// Other ways to measure, of which no name may be unknown either.
+/// Reads alternatives, and rejects unknown names in them too.
 fn alternatives<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Measure>, D::Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -173,16 +181,16 @@ fn alternatives<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Measur
     Ok(found.into_iter().map(|alternative| alternative.measure).collect())
 }
 
-/// An event that is counted.
+/// An event to count.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Count {
     /// `system:event`.
     pub event: String,
-    /// Only hits that this filter passes.
+    /// Filter for hits.
     #[serde(default, rename = "if")]
     pub filter: String,
-    /// Fields or expressions whose sums are shown; `sent=ret` shows that of `ret` as `sent`.
+    /// Fields or expressions to sum up; `sent=ret` sums `ret` under the name `sent`.
     #[serde(default)]
     pub sum: Vec<String>,
     /// Fields whose minimum, maximum and average are shown.
@@ -193,53 +201,57 @@ pub struct Count {
     pub dist: Vec<String>,
 }
 
-/// A start, an end, or an event that makes a start void.
+/// A start, an end, or an event that voids starts.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Point {
     /// `system:event`.
     pub event: String,
-    /// Only hits that this filter passes.
+    /// Filter for hits.
     #[serde(default, rename = "if")]
     pub filter: String,
-    /// What start and end have in common, in the same order: fields, expressions.
+    /// Fields or expressions that link starts and ends, in the same order on both sides.
     pub on: Vec<String>,
-    /// The value: of a start what is kept, of an end what is counted, with `{start}` for what the
-    /// start has kept. By default the time, and the time since then. In a start, `{start}` is that
-    /// of another one, see `of`: an expression of it uses that one up, so this one takes its place.
+    /// Value: for a start the value to keep, for an end the value to count, in which `{start}`
+    /// stands for the kept one. Defaults to the time, and to the difference of times. In a start,
+    /// `{start}` refers to another start, see `of`: an expression with it uses that start up, so
+    /// this one takes its place.
     #[serde(default)]
     pub value: Option<String>,
-    /// Of a start: fields that an end can be counted by and that can be saved, by a name that no field of the end has:
-    /// `stack = "common_stacktrace"`. All starts of a recipe have the same names.
+    /// For a start: fields to keep, which ends can count by or save. Their names differ from all
+    /// fields of the end: `stack = "common_stacktrace"`. All starts of a recipe have the same
+    /// names.
     #[serde(default)]
     pub keep: BTreeMap<String, String>,
-    /// Of a start: how many entries there is room for at least, by default 16384. Entries stay when an end was found, so `on` should
-    /// have few different values.
+    /// For a start: minimum number of entries, by default 16384. Entries stay after the end, so
+    /// `on` should have few distinct values.
     #[serde(default)]
     pub size: Option<u32>,
-    /// Of a start: what begins again before it ends began with the first one. So the first end of each value of `on` has no
-    /// start: from then on it is known that nothing has begun.
+    /// For a start: if a thing begins again before it ends, the first begin counts. Until the first
+    /// end for a value of `on`, it is unknown whether the thing had already begun, so that end has
+    /// no start.
     #[serde(default)]
     pub first: bool,
-    /// Of an end: the event is also one where nothing ends, so that one without a start does not mean that a time was lost.
+    /// For an end: the event also occurs without anything ending, so an end without a start is not
+    /// a lost time.
     #[serde(default)]
     pub alone: bool,
-    /// Of an end, and of what makes a start void: only the start with this number, from 0; by
-    /// default each of them. Of a start: the number of the one that its value refers to.
+    /// For an end, or an event that voids starts: number of the only start it applies to, from 0;
+    /// by default all. For a start: number of the start that its value refers to.
     #[serde(default)]
     pub of: Option<usize>,
-    /// Of what makes a start void: only if the start with this number is there.
+    /// For an event that voids starts: applies only if the start with this number is pending.
     #[serde(default)]
     pub given: Option<usize>,
 }
 
-/// Where the filters of the command line apply.
+/// Point at which the filters of the command line apply.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum FilterAt {
-    /// To each start.
+    /// At each start.
     Start,
-    /// To each end, and to events that are counted.
+    /// At each end, and at counted events.
     #[default]
     End,
 }
@@ -248,22 +260,22 @@ pub enum FilterAt {
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum UnitName {
-    /// A number of things.
+    /// Plain number.
     #[default]
     Count,
     /// Nanoseconds.
     Ns,
     /// Microseconds.
     Us,
-    /// Bytes.
+    /// Bytes, printed with binary prefixes.
     Bytes,
 }
 
-/// How a number is named.
+/// Kind of names for numbers.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum NameKind {
-    /// `dev_t` of the kernel: `sda`.
+    /// The kernel's `dev_t`: `sda`.
     Device,
     /// Number of a system call.
     Syscall,
@@ -277,19 +289,19 @@ pub enum NameKind {
     Softirq,
     /// State of a TCP connection: `ESTABLISHED`.
     Tcpstate,
-    /// What a request asks of a block device (`enum req_op`): `write`.
+    /// Operation of a request to a block device (`enum req_op`): `write`.
     Blockop,
     /// Number of an interrupt: `virtio0-input`.
     Irq,
-    /// An IPv4 address.
+    /// IPv4 address in network byte order.
     Ipv4,
     /// Number of a control group: `/system.slice/ssh.service`.
     Cgroup,
-    /// What the event's own print format says of the field, by `__print_symbolic` or `__print_flags`.
+    /// Names in the event's own print format: `__print_symbolic` or `__print_flags`.
     Format,
 }
 
-/// Why a text is no recipe.
+/// Fault in a recipe's text.
 #[derive(Debug)]
 pub struct Error(String);
 
@@ -302,20 +314,20 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Recipe {
-    /// Reads a recipe. The error has the line and what is wrong there.
+    /// Parses a recipe. The error contains the line and a description.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let recipe: Self = toml::from_str(text).map_err(|error| Error(error.to_string()))?;
         recipe.check_names()?;
         Ok(recipe)
     }
 
-    /// What is given on the command line: arguments, and options for variants.
+    /// Names for the command line: arguments, and options for variants.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let args = self.args.iter().map(|arg| arg.name.as_str());
         args.chain(self.variants.keys().map(String::as_str))
     }
 
-    /// Whether all of these can be given, and told apart.
+    /// Checks that all of these names are valid and distinct.
     fn check_names(&self) -> Result<(), Error> {
         let mut known = BTreeSet::new();
         for name in self.names() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A plan that is carried out: triggers that are in the kernel as long as this lives.
+//! Runs of a plan: the triggers exist in the kernel as long as the [`Run`].
 
 use std::fmt;
 use std::fs;
@@ -33,57 +33,58 @@ use crate::tracefs::Tracefs;
 use crate::tracefs::WriteError;
 use crate::tracefs::error_log::LogEntry;
 
-/// How long removal is tried again while something is busy: readers of other processes, or hits on their way.
+/// Limit for retries of a removal while something is busy: readers in other processes, or running
+/// hits.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Why an instance cannot be removed.
+/// Error for an instance that cannot be removed.
 const IN_USE: &str = "it is in use, as by a program that has one of its files open; the next rhist tries again";
 
-/// A measurement that runs. Dropping it undoes all that it made.
+/// A running measurement. Dropping it removes everything it has created.
 #[derive(Debug)]
 pub struct Run {
     tracefs: Tracefs,
     plan: Plan,
-    /// `None` when all is undone, or kept.
+    /// `None` after everything was undone, or kept.
     journal: Option<Journal>,
-    /// How many of the plan's steps were made.
+    /// Number of completed steps of the plan.
     made: usize,
     cost: Cost,
-    /// Most ends without a start that a reading had: each tells at least how many there are.
+    /// Highest number of ends without a start in any reading. Each reading is a lower bound.
     unresolved: u64,
-    /// Hits of its events that were missed before it began, if that is known.
+    /// Hits of its events that were missed before it began, if known.
     missed_before: Option<u64>,
-    /// And since then, as of the last reading that knows.
+    /// Hits missed since then, from the last reading that knew.
     missed: Option<u64>,
-    /// When the first trigger was about to count.
+    /// Time just before the first trigger began to count.
     begin: Time,
 }
 
-/// Why a run did not start.
+/// Reason why a run did not start.
 #[derive(Debug)]
 pub enum StartError {
-    /// Its journal could not be written.
+    /// The journal could not be written.
     Journal(io::Error),
-    /// Its instance could not be made.
+    /// The instance could not be created.
     Instance(io::Error),
-    /// The kernel refused a command.
+    /// The kernel rejected a command.
     Step(WriteError),
 }
 
-/// What a kernel has not that a command needs.
+/// Missing feature of a kernel.
 #[derive(Debug, PartialEq, Eq)]
 enum Lack {
-    /// A probe.
+    /// Probe with this definition.
     Probe(String),
-    /// A function of its own, by the name that a filter has.
+    /// The function that a filter names.
     Function(String),
     /// Names of tasks in histograms of C.
     Names,
 }
 
 impl Lack {
-    /// The thing that a kernel lacks and has therefore refused a command. `None` if the command
-    /// itself may be wrong, such as a filter that the user has written.
+    /// Derives the missing feature from a rejected command. `None` if the command itself may be
+    /// wrong, such as a filter written by the user.
     fn of(why: &WriteError) -> Option<Self> {
         if why.path.ends_with("dynamic_events") {
             return Some(Lack::Probe(why.text.clone()));
@@ -97,8 +98,8 @@ impl Lack {
         }
     }
 
-    /// The note of an answer that another plan has given, since the kernel lacks this. `None` if
-    /// that plan is not to be taken then.
+    /// Note for the answer of a plan that replaces one for this reason. `None` if this reason does
+    /// not justify the replacement.
     fn note(&self, instead: Instead, name: &str) -> Option<String> {
         match (instead, self) {
             (Instead::ById, Lack::Names) => Some(
@@ -116,7 +117,7 @@ impl Lack {
     }
 }
 
-/// Says why something is measured in another way than the best.
+/// Note that a fallback was used, with the reason.
 pub fn otherwise(why: &str, name: &str) -> String {
     format!("{why}, so this was measured in another way: see rhist {name} --help")
 }
@@ -139,11 +140,10 @@ impl fmt::Display for StartError {
 impl std::error::Error for StartError {}
 
 impl Run {
-    /// Carries out the first plan that the kernel takes, and counts nothing yet: see
-    /// [`Self::begin()`].
+    /// Starts the first plan that the kernel accepts, without counting yet: see [`Self::begin()`].
     ///
-    /// A plan that is less exact than one before it is only taken where the kernel lacks what that
-    /// one needs, and says so in its answer. Of several refusals, the first is returned.
+    /// A less exact plan is used only if the kernel lacks a feature that the better plan needs, and
+    /// then its answer says so. Of several errors, returns the first.
     pub fn start_first(
         tracefs: &Tracefs,
         journals: &Journals,
@@ -161,7 +161,7 @@ impl Run {
             let Some(note) = lack.as_ref().and_then(|lack| lack.note(instead, &plan.question.name)) else {
                 continue;
             };
-            // One that is measured otherwise may still be counted by names.
+            // The less exact plan may still count tasks by name.
             if instead == Instead::LessExact {
                 notes.clear();
             }
@@ -175,8 +175,8 @@ impl Run {
         Err(StartError::Step(first))
     }
 
-    /// Carries a plan out, without counting anything: see [`Self::begin()`]. What was made is
-    /// undone if a step fails.
+    /// Starts a plan without counting yet: see [`Self::begin()`]. If a step fails, removes
+    /// everything created so far.
     pub fn start(tracefs: Tracefs, journals: &Journals, plan: Plan, command: &str) -> Result<Self, StartError> {
         let journal = journals.create(&plan.id, command).map_err(StartError::Journal)?;
         let mut run = Self {
@@ -192,7 +192,7 @@ impl Run {
         };
         match run.make() {
             Ok(()) => Ok(run),
-            // Dropped, it undoes what was made.
+            // Dropping `run` undoes the completed steps.
             Err(error) => Err(error),
         }
     }
@@ -200,7 +200,7 @@ impl Run {
     fn make(&mut self) -> Result<(), StartError> {
         let instance = self.instance();
         if let Err(error) = fs::create_dir(instance.dir()) {
-            // Nothing was made; and if there is one with this name, it is somebody else's.
+            // Nothing was created. An existing instance of this name belongs to another process.
             if let Some(journal) = self.journal.take() {
                 let _ = journal.remove();
             }
@@ -213,7 +213,7 @@ impl Run {
             }
             let (in_instance, file) = step.file();
             let dir = if in_instance { &instance } else { &self.tracefs };
-            // Kernels before 6.14 have few places to note which fprobes wait for a return.
+            // Kernels before 6.14 limit the number of concurrent calls that an fprobe can track.
             let roomy = step.with_room().is_some_and(|text| dir.write(&file, &text).is_ok());
             if !roomy {
                 dir.write(file, step.text()).map_err(StartError::Step)?;
@@ -223,9 +223,9 @@ impl Run {
         Ok(())
     }
 
-    /// Lets its triggers count, all at one time: what is measured begins here. What it takes to
-    /// make them is not in it, and no start is found by a later end since there was none for its
-    /// own end yet.
+    /// Makes all triggers count at once: the measurement begins here. It excludes the creation of
+    /// the triggers. No start is lost or matched wrongly because the trigger of its end did not
+    /// exist yet.
     pub fn begin(&mut self) -> Result<(), StartError> {
         self.begin = Time::now();
         self.missed_before = missed::read(&self.tracefs, &self.plan);
@@ -236,13 +236,13 @@ impl Run {
         let instance = self.instance();
         if_there(instance.truncate(TASKS))?;
         if let Some(journal) = &mut self.journal {
-            // If it cannot be noted, it is not kept when this process has to be ended.
+            // If this fails, `--keep` has no effect when the process is terminated.
             let _ = journal.note_begun();
         }
         Ok(())
     }
 
-    /// One whose triggers somebody else has made.
+    /// A run whose triggers another process has created.
     #[cfg(test)]
     pub(crate) fn of_others(tracefs: Tracefs, plan: Plan) -> Self {
         Self {
@@ -258,26 +258,26 @@ impl Run {
         }
     }
 
-    /// The plan.
+    /// The plan, with its question and answer.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// The tracing directory that it was started in.
+    /// Tracing directory in which the run was started.
     pub fn tracefs(&self) -> &Tracefs {
         &self.tracefs
     }
 
-    /// The tracing directory of the run.
+    /// Tracing directory of the run's own instance.
     pub fn instance(&self) -> Tracefs {
         self.tracefs.instance(&self.plan.id.instance())
     }
 
-    /// What a hit costs, once it was measured.
+    /// Stores the measured cost of a hit.
     pub fn set_cost(&mut self, cost: Cost) {
         self.cost = cost;
         if let Some(journal) = &mut self.journal {
-            // Only for people who look.
+            // Best effort: the journal has it for people only.
             let _ = journal.note_cost(cost);
         }
     }
@@ -287,7 +287,7 @@ impl Run {
         self.cost
     }
 
-    /// What there was to read before it began: nothing.
+    /// Empty reading at the beginning of the run.
     pub fn beginning(&self) -> Reading {
         let table = Table {
             time: self.begin.clone(),
@@ -299,15 +299,16 @@ impl Run {
         }
     }
 
-    /// Reads all of it.
+    /// Reads the current totals.
     ///
     /// # Errors
     ///
-    /// Those of the files, `NotFound` among them when the module was unloaded; or what is in a file is no histogram.
+    /// A file cannot be read (`NotFound` if the module was unloaded), or does not parse as
+    /// histograms.
     pub fn reading(&mut self) -> Result<Reading, Box<dyn std::error::Error + Send + Sync>> {
         let mut reading = self.plan.answer.read(&self.instance())?;
         let missed = missed::read(&self.tracefs, &self.plan).zip(self.missed_before);
-        // Never falls, even when the kernel's files cannot be matched for a while.
+        // Never falls, even while the kernel's files cannot be matched.
         self.missed = self.missed.max(missed.map(|(now, before)| now.saturating_sub(before)));
         reading.table.losses.missed_hits = self.missed;
         if let Some(unresolved) = &mut reading.table.losses.unresolved {
@@ -320,16 +321,16 @@ impl Run {
         })
     }
 
-    /// Undoes all of it.
+    /// Removes everything that the run has created.
     ///
     /// # Errors
     ///
-    /// What could not be removed. The journal stays, so that whoever comes next tries again.
+    /// An object could not be removed. The journal stays, so that the next rhist tries again.
     pub fn stop(mut self) -> io::Result<()> {
         self.undo()
     }
 
-    /// Leaves all of it in the kernel, for `rhist clean`.
+    /// Leaves everything in the kernel, for `rhist clean`.
     pub fn keep(mut self) -> io::Result<()> {
         self.journal.take().map_or(Ok(()), Journal::keep)
     }
@@ -345,7 +346,7 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        // What cannot be removed has its journal still.
+        // After a failure, the journal still lists the objects.
         let _ = self.undo();
     }
 }
@@ -360,9 +361,9 @@ impl Source for Run {
     }
 }
 
-/// Hits of all triggers of a run until now, also of a run of another process, and those that their
-/// filters have rejected: see [`Reading::events`] and [`Reading::rejected`]. `None` if they cannot
-/// be read.
+/// Hits of all triggers of a run so far, and hits rejected by their filters: see
+/// [`Reading::events`] and [`Reading::rejected`]. The run may belong to another process. `None` if
+/// they cannot be read.
 pub fn events(tracefs: &Tracefs, entries: &Entries) -> Option<(u64, Option<u64>)> {
     let instance = tracefs.instance(&entries.id.instance());
     // rhist's triggers are in its own directory, C's in the kernel's.
@@ -389,12 +390,12 @@ pub fn events(tracefs: &Tracefs, entries: &Entries) -> Option<(u64, Option<u64>)
     })
 }
 
-/// Undoes what runs have left whose process is gone.
+/// Undoes runs whose processes have ended; with `also_kept`, also runs that were left on request.
 pub fn reap(tracefs: &Tracefs, journals: &Journals, also_kept: bool) -> (Vec<Entries>, Vec<(Entries, io::Error)>) {
     journals.reap(also_kept, |entries| undo(tracefs, &entries.id, &entries.steps))
 }
 
-/// Undoes all runs of this process, when their owner cannot. With `keep` the first one is left, if
+/// Undoes all runs of this process, when their owner cannot. With `keep`, leaves the first one if
 /// it has begun.
 pub fn abandon(tracefs: &Tracefs, journals: &Journals, keep: bool) {
     if let Ok(first) = Id::of_this_process() {
@@ -402,7 +403,7 @@ pub fn abandon(tracefs: &Tracefs, journals: &Journals, keep: bool) {
             let is_under_way = !has_last(tracefs, entries);
             undo(tracefs, &entries.id, &entries.steps)?;
             match is_under_way {
-                // The journal stays: the next one undoes what has come by then.
+                // Keeps the journal: the next rhist undoes a step that completes later.
                 true => Err(io::Error::from(io::ErrorKind::ResourceBusy)),
                 false => Ok(()),
             }
@@ -410,19 +411,18 @@ pub fn abandon(tracefs: &Tracefs, journals: &Journals, keep: bool) {
     }
 }
 
-/// Whether the last thing is there that a journal notes. If it is not, the kernel may be about to
-/// make it.
+/// Whether the last object in a journal exists. If not, the kernel may be about to create it.
 fn has_last(tracefs: &Tracefs, entries: &Entries) -> bool {
     match entries.steps.last() {
         None => tracefs.instance(&entries.id.instance()).kernel().exists(),
-        // Its instance cannot be removed as long as it is written.
+        // An instance cannot be removed while a write to it is in progress.
         Some(Step::Trigger { .. }) => true,
         Some(step) => exists(tracefs, step),
     }
 }
 
-/// Undoes steps, the last one first. Whatever is not there any more is undone, unless tracefs itself is away: it may be
-/// mounted again, with all that was made.
+/// Undoes steps: first the triggers, then the others, each in reverse order. Missing objects count
+/// as undone, unless tracefs itself is missing: it may be mounted again, with all objects.
 fn undo(tracefs: &Tracefs, id: &Id, steps: &[Step]) -> io::Result<()> {
     fs::metadata(tracefs.kernel().join("events"))?;
     let instance = tracefs.instance(&id.instance());
@@ -430,13 +430,13 @@ fn undo(tracefs: &Tracefs, id: &Id, steps: &[Step]) -> io::Result<()> {
         .iter()
         .rev()
         .partition(|step| matches!(step, Step::Trigger { .. }));
-    // The module may have been loaded or unloaded since: the directory of the kernel is always there.
+    // The module may have been loaded or unloaded since; the kernel's directory always exists.
     let dirs = [instance.clone(), instance.clone().with_c()];
     patiently(|| {
         for step in &triggers {
             let (_, file) = step.file();
             for dir in &dirs {
-                // Refused if it is not there, or was not made by these files.
+                // Fails if the trigger is gone, or belongs to the other directory.
                 let _ = dir.write(&file, &step.undo());
             }
         }
@@ -456,7 +456,7 @@ fn undo(tracefs: &Tracefs, id: &Id, steps: &[Step]) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a probe or synthetic event is there.
+/// Whether a probe or synthetic event exists.
 fn exists(tracefs: &Tracefs, step: &Step) -> bool {
     let folder = match step {
         Step::Probe { name, .. } => name.clone(),
@@ -473,8 +473,8 @@ fn is_gone(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// The result of writing a file, which need not exist: without it, triggers count as soon as they
-/// are made.
+/// Accepts the result of a write to a file that may be missing: without it, triggers count as soon
+/// as they are created.
 fn if_there(result: Result<(), WriteError>) -> Result<(), StartError> {
     match result {
         Err(why) if why.error.kind() != io::ErrorKind::NotFound => Err(StartError::Step(why)),
@@ -482,7 +482,7 @@ fn if_there(result: Result<(), WriteError>) -> Result<(), StartError> {
     }
 }
 
-/// Tries again while something is busy.
+/// Retries while something is busy.
 fn patiently(mut attempt: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     let start = Instant::now();
     loop {
@@ -522,15 +522,14 @@ mod tests {
         let filter = "function.function == do_it";
         let function = lack("/t/trigger", filter, Some(("Function not found", filter, 21)));
         assert_eq!(function, Some(Lack::Function("do_it".to_owned())));
-        // What somebody has written is wrong: nothing stands in for it.
+        // Fallbacks do not apply to faults in a user's own text.
         let own = "hist:keys=rq:ts0=common_timestamp:pause if dev == 5";
         assert_eq!(lack("/t/trigger", own, Some(("Field not found", "dev == 5", 4))), None);
         let names = lack("/t/trigger", "hist:keys=common_comm:pause", None).unwrap();
         assert!(names.note(Instead::ById, "x").is_some() && names.note(Instead::LessExact, "x").is_none());
     }
 
-    /// The last request of a run that the kernel keeps waiting may be carried out when the run is
-    /// gone.
+    /// A request that the kernel delays may complete after its run has ended.
     #[test]
     fn what_may_come_later_stays_in_the_journal() {
         let root = tempfile::tempdir().unwrap();
@@ -634,10 +633,10 @@ mod tests {
             losses.unresolved
         };
         assert_eq!(unresolved((4, 6), (3, 7)), Some(3));
-        // Seven more hits while the first trigger had been read already.
+        // Seven more hits after the read of the first trigger.
         assert_eq!(unresolved((4, 6), (10, 7)), Some(3));
         assert_eq!(unresolved((4, 17), (10, 11)), Some(7));
-        // The number of missed hits does not fall, even if the kernel gives a lower one for a
+        // The number of missed hits does not fall, even if the kernel reports a lower one for a
         // while.
         assert_eq!(unresolved((3, 18), (10, 11)), Some(8));
         assert_eq!(missed.get(), Some(4));

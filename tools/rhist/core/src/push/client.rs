@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! One request, and what its answer means, by the specification of OTLP/HTTP.
+//! Sends one request, and interprets its answer, following the specification of OTLP/HTTP.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -29,10 +29,10 @@ use crate::otlp::protobuf::PartialSuccess;
 use crate::otlp::protobuf::Status;
 use crate::table::Text;
 
-/// What is read of an answer.
+/// Limit for reading an answer, in bytes.
 const MAX_ANSWER: u64 = 64 << 10;
 
-/// Characters of a receiver's message that are shown.
+/// Limit for showing a receiver's message, in characters.
 const MAX_MESSAGE: usize = 200;
 
 /// Sends batches to a receiver.
@@ -41,45 +41,46 @@ pub struct Client {
     agent: Agent,
 }
 
-/// Looks up the receiver's name on the thread that sends. ureq's own resolver starts a thread for
-/// each request if there is a time limit: what such a thread does would be measured, since only
-/// threads that are there before the triggers count are left out.
+/// Resolves the receiver's name on the sending thread. With a time limit, ureq's own resolver
+/// starts a thread for each request, and rhist would measure that thread: it leaves out only
+/// threads that exist before the triggers count.
 #[derive(Debug, Default)]
 struct OnThisThread(DefaultResolver);
 
-/// What became of a batch.
+/// Result of sending a batch.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The receiver has it. It must not be sent again, also if some of it was rejected.
+    /// Accepted by the receiver. The batch must not be sent again, even if parts of it were
+    /// rejected.
     Accepted {
-        /// Data points that were rejected.
+        /// Number of rejected data points.
         rejected: u64,
-        /// Why, or what else the receiver wants to be known.
+        /// Reason for the rejection, or another warning of the receiver.
         message: Option<String>,
     },
-    /// It is to be sent again.
+    /// Failed for now; the batch is to be sent again.
     Later {
-        /// How long the receiver wants to be left alone.
+        /// Pause that the receiver has asked for.
         after: Option<Duration>,
-        /// Why.
+        /// Reason, for messages.
         why: String,
-        /// Whether it may be due to the batch, as if the receiver ends the connection while it reads this one: others may be
-        /// accepted.
+        /// Whether the batch may be the cause, for example if the receiver closes the connection
+        /// while it reads this batch. Other batches may then succeed.
         of_batch: bool,
     },
-    /// It must not be sent again.
+    /// Rejected; the batch must not be sent again.
     Refused {
-        /// Why.
+        /// Reason, for messages.
         why: String,
     },
 }
 
 impl Client {
-    /// For one receiver.
+    /// Creates a client for one receiver.
     pub fn new(endpoint: Endpoint) -> Self {
         let config = Agent::config_builder()
             .http_status_as_error(false)
-            // What was measured goes where it was told to, and nowhere else.
+            // Measurements go to the configured address only: no redirects, no proxies.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .proxy(None)
@@ -93,14 +94,14 @@ impl Client {
         }
     }
 
-    /// Where it sends.
+    /// The receiver's address and headers.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Sends a batch, and waits for the answer, no longer than the endpoint's timeout, unless the
-    /// look-up of the name alone takes longer: that ends when the machine's resolver gives up, and
-    /// then the request has failed.
+    /// Sends a batch, and waits for the answer. Takes no longer than the endpoint's timeout, except
+    /// for the look-up of the name: that ends when the machine's resolver gives up, and then the
+    /// request has failed.
     pub fn send(&self, batch: &Batch) -> Answer {
         let mut request = self
             .agent
@@ -111,7 +112,8 @@ impl Client {
         }
         match request.send(batch.body.as_slice()) {
             Ok(response) => answer(batch.encoding, response),
-            // Nobody knows what the receiver has got. If it had it all, it gets it twice, as the protocol has it.
+            // It is unknown how much the receiver has got. It may get the batch twice, which the
+            // protocol allows.
             Err(error) => Answer::Later {
                 after: None,
                 of_batch: has_connected(&error),
@@ -130,7 +132,7 @@ impl Resolver for OnThisThread {
     }
 }
 
-/// Whether an error may be one of a connection that there was.
+/// Whether an error may come from an established connection.
 fn has_connected(error: &ureq::Error) -> bool {
     match error {
         ureq::Error::Io(error) => matches!(
@@ -141,7 +143,7 @@ fn has_connected(error: &ureq::Error) -> bool {
                 | ErrorKind::UnexpectedEof
         ),
         ureq::Error::HostNotFound | ureq::Error::ConnectionFailed => false,
-        // The time was over, or what was answered is none of HTTP.
+        // Timeout, or an answer other than HTTP.
         _ => true,
     }
 }
@@ -162,7 +164,7 @@ fn answer(encoding: Encoding, mut response: Response<Body>) -> Answer {
         Some(kind) if kind == Encoding::Json.media_type() => Encoding::Json,
         _ => encoding,
     };
-    // The status says what happened, whether the rest arrives or not.
+    // The status alone decides, even if the body does not arrive.
     let body = response
         .body_mut()
         .with_config()
@@ -185,7 +187,7 @@ fn answer(encoding: Encoding, mut response: Response<Body>) -> Answer {
     };
     match status.as_u16() {
         status @ (429 | 502 | 503 | 504) => Answer::Later {
-            // Those between say so of a receiver that has hung up, or did not answer in time.
+            // Proxies answer so if the receiver closed the connection, or did not answer in time.
             of_batch: after.is_none() && matches!(status, 502 | 504),
             after,
             why,
@@ -221,7 +223,7 @@ fn partial_success(encoding: Encoding, body: &[u8]) -> Option<PartialSuccess> {
     }
 }
 
-/// What a receiver says of an error.
+/// Message of a receiver about an error.
 fn detail(encoding: Encoding, body: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     struct JsonStatus {
@@ -234,7 +236,7 @@ fn detail(encoding: Encoding, body: &[u8]) -> Option<String> {
     }
 }
 
-/// A text from elsewhere as it can be shown.
+/// Makes a receiver's text short and safe for a terminal.
 fn message(text: &str) -> String {
     let short: String = text.chars().take(MAX_MESSAGE).collect();
     Text::from(short.trim()).to_string()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Where batches go.
+//! Receivers of batches.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,10 +15,11 @@ use crate::address::Address;
 use crate::address::Invalid;
 use crate::problem::named;
 
-/// Where OTLP has metrics, below the address of a receiver.
+/// Path of OTLP's metrics below the address of a receiver.
 const METRICS: &str = "/v1/metrics";
 
-/// What is said of each request by those who make it: another word would make it another request, or none.
+/// Headers that the HTTP client sets itself. Other values would change the meaning of a request, or
+/// break it.
 const MADE: [HeaderName; 7] = [
     header::CONNECTION,
     header::CONTENT_ENCODING,
@@ -29,23 +30,24 @@ const MADE: [HeaderName; 7] = [
     header::TRANSFER_ENCODING,
 ];
 
-/// The address of a receiver, and what is sent along.
+/// Address of a receiver, with headers and timeout.
 #[derive(Clone)]
 pub struct Endpoint {
     url: String,
     headers: Vec<(HeaderName, HeaderValue)>,
-    /// How long a request may take, from the look-up of the name to the end of the answer. The
-    /// look-up itself ends when the machine's resolver gives up.
+    /// Limit of a request, from the look-up of the name to the end of the answer. The look-up
+    /// itself ends only when the machine's resolver gives up.
     pub timeout: Duration,
 }
 
 impl Endpoint {
-    /// A receiver on this machine, as the specification of OTLP has it.
+    /// Receiver on this machine, as the specification of OTLP defines it.
     pub const DEFAULT: &str = "http://localhost:4318/v1/metrics";
-    /// As in the specification of the exporter.
+    /// Default timeout from the specification of the exporter.
     pub const TIMEOUT: Duration = Duration::from_secs(10);
 
-    /// The receiver at `url`, which may begin with its host. Without a path, it is that of OTLP's metrics.
+    /// Parses the address of a receiver. The scheme may be missing; without a path, adds the path
+    /// of OTLP's metrics.
     pub fn new(url: &str) -> Result<Self, Error> {
         let error = |why: &str| Error(format!("{}: {why}", named(url)));
         let whole = if url.contains("://") {
@@ -78,7 +80,7 @@ impl Endpoint {
         if address.port() == Some(0) {
             return Err(error("nobody listens on port 0"));
         }
-        // A `Uri` has a path, whether there was one or not.
+        // A `Uri` has a path even if the text has none.
         let behind = whole
             .split_once("://")
             .and_then(|(_, rest)| rest.strip_prefix(authority.as_str()));
@@ -92,14 +94,15 @@ impl Endpoint {
         })
     }
 
-    /// The receiver of which this is the address for all signals.
+    /// Parses the address of a receiver for all signals.
     pub(super) fn base(url: &str) -> Result<Self, Error> {
         let end = url.find(['?', '#']).unwrap_or(url.len());
         let (address, rest) = url.split_at(end);
         Self::new(&format!("{}{METRICS}{rest}", address.trim_end_matches('/')))
     }
 
-    /// Sends a header with each request. One of the same name takes its place. Some are for HTTP alone to set.
+    /// Adds a header to each request, replacing one of the same name. Fails for headers that only
+    /// the HTTP client may set.
     pub fn set_header(&mut self, name: &str, value: &str) -> Result<(), Error> {
         let name: HeaderName = name
             .parse()
@@ -107,7 +110,7 @@ impl Endpoint {
         if MADE.contains(&name) {
             return Err(Error(format!("the header {name} is set by rhist: leave it out")));
         }
-        // The value is a secret.
+        // Keep the value out of messages: it is a secret.
         let value = value.parse().map_err(|_| {
             Error(format!(
                 "the value of the header {name} has characters that none can have"
@@ -118,7 +121,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Its address.
+    /// Complete URL for requests.
     pub fn url(&self) -> &str {
         &self.url
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Settings that the specification of OpenTelemetry has as environment variables. What is for metrics only comes first.
+//! Settings in the environment variables of OpenTelemetry's specification. A variable for metrics
+//! takes precedence over the one for all signals.
 
 use std::time::Duration;
 
@@ -20,13 +21,13 @@ const INTERVAL: &str = "OTEL_METRIC_EXPORT_INTERVAL";
 const RESOURCE: &str = "OTEL_RESOURCE_ATTRIBUTES";
 const SERVICE: &str = "OTEL_SERVICE_NAME";
 
-/// What these variables say. An empty one says nothing.
+/// Reader of these variables. An empty variable counts as unset.
 pub struct Environment<'a> {
     get: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl<'a> Environment<'a> {
-    /// `get` has the values of variables.
+    /// `get` returns the value of a variable.
     pub fn new(get: &'a dyn Fn(&str) -> Option<String>) -> Self {
         Environment { get }
     }
@@ -42,7 +43,7 @@ impl<'a> Environment<'a> {
         names.into_iter().find_map(|name| Some((name, self.value(name)?)))
     }
 
-    /// The receiver, which is `url` if it is given, with headers and timeout.
+    /// Receiver with headers and timeout. `url` takes precedence over the variables.
     pub fn endpoint(&self, url: Option<&str>) -> Result<Endpoint, Error> {
         let [own, _] = ENDPOINT;
         let mut endpoint = match (url, self.first(ENDPOINT)) {
@@ -64,7 +65,7 @@ impl<'a> Environment<'a> {
         Ok(endpoint)
     }
 
-    /// How batches are encoded, if it is said.
+    /// Encoding of batches, if set.
     pub fn encoding(&self) -> Result<Option<Encoding>, Error> {
         match self.first(PROTOCOL) {
             None => Ok(None),
@@ -78,7 +79,7 @@ impl<'a> Environment<'a> {
         }
     }
 
-    /// What the numbers of points say, if it is said. `lowmemory` is for programs that have totals beside deltas.
+    /// Temporality of points, if set. `lowmemory` is for programs that keep totals beside deltas.
     pub fn temporality(&self) -> Result<Option<Temporality>, Error> {
         let Some(preference) = self.value(TEMPORALITY) else {
             return Ok(None);
@@ -92,12 +93,12 @@ impl<'a> Environment<'a> {
         }
     }
 
-    /// From one push to the next, if it is said.
+    /// Interval between pushes, if set.
     pub fn interval(&self) -> Result<Option<Duration>, Error> {
         self.value(INTERVAL).map(|value| duration(INTERVAL, &value)).transpose()
     }
 
-    /// Attributes of the resource, which take the place of those with the same name.
+    /// Attributes of the resource, which replace others of the same name.
     pub fn resource(&self) -> Result<Vec<(String, String)>, Error> {
         let mut attributes = match self.value(RESOURCE) {
             Some(text) => pairs(&text).map_err(|error| about(RESOURCE, error))?,
@@ -121,7 +122,7 @@ fn duration(name: &str, milliseconds: &str) -> Result<Duration, Error> {
     }
 }
 
-/// `NAME=VALUE,NAME=VALUE`, in which what is no such character is written as in URLs.
+/// Parses `NAME=VALUE,NAME=VALUE` with percent-encoding.
 fn pairs(text: &str) -> Result<Vec<(String, String)>, Error> {
     let pairs = text.split(',').map(str::trim).filter(|pair| !pair.is_empty());
     let decoded = |text: &str| percent_decode_str(text.trim()).decode_utf8().map(String::from).ok();
@@ -131,7 +132,7 @@ fn pairs(text: &str) -> Result<Vec<(String, String)>, Error> {
                 .split_once('=')
                 .and_then(|(name, value)| Some((decoded(name)?, decoded(value)?)));
             pair.filter(|(name, _)| !name.is_empty())
-                // Its value may be a secret.
+                // Keep the value out of the message: it may be a secret.
                 .ok_or_else(|| Error("no list of the form NAME=VALUE,NAME=VALUE".to_owned()))
         })
         .collect()

@@ -6,8 +6,9 @@
 //! Interval → Exporter → Batch → Pusher: Queue on disk → a thread of its own → Client → receiver
 //! ```
 //!
-//! An [`Exporter`] makes [`Batch`]es of the intervals of one question. A [`Pusher`] takes the batches of any number of them, and
-//! does not wait for the receiver: each is written to the [`Queue`], and removed when the receiver has accepted it.
+//! An [`Exporter`] makes [`Batch`]es of the intervals of one question. A [`Pusher`] takes the
+//! batches of any number of exporters, and does not wait for the receiver: each batch is written to
+//! the [`Queue`], and removed when the receiver has accepted it.
 
 mod client;
 mod endpoint;
@@ -32,17 +33,17 @@ pub use queue::state_folder;
 
 pub use crate::otlp::model::Temporality;
 
-/// How a batch is encoded.
+/// Encoding of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// Protobuf, which all receivers take.
+    /// Protobuf, which every receiver accepts.
     Protobuf,
-    /// The JSON mapping of OTLP.
+    /// JSON mapping of OTLP.
     Json,
 }
 
 impl Encoding {
-    /// Its media type.
+    /// Media type for the header `Content-Type`.
     pub fn media_type(self) -> &'static str {
         match self {
             Encoding::Protobuf => "application/x-protobuf",
@@ -64,16 +65,16 @@ impl Encoding {
     }
 }
 
-/// The body of a request.
+/// Body of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// How it is encoded.
+    /// Encoding of the body.
     pub encoding: Encoding,
-    /// An `ExportMetricsServiceRequest`.
+    /// An encoded `ExportMetricsServiceRequest`.
     pub body: Vec<u8>,
 }
 
-/// What is wrong with settings: a sentence without a full stop, with the setting.
+/// Fault in the settings: a sentence without a full stop, which names the setting.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Error(String);
 

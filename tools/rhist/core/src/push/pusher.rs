@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Sends what is in a queue, in a thread of its own.
+//! Sends the batches of a queue from a thread of its own.
 
 use std::hash::BuildHasher;
 use std::hash::RandomState;
@@ -20,20 +20,20 @@ use super::Queue;
 use super::client::Answer;
 use super::client::Client;
 
-/// Attempts with a batch, one after the other, before others have their turn: what disturbs all of them for a moment does not
-/// change their order.
+/// Consecutive attempts with a batch before others get their turn. A short failure of the receiver
+/// thus does not reorder batches.
 const ATTEMPTS: u32 = 3;
 
-/// Attempts that may fail once nothing more comes, if it may be due to the batches.
+/// Failed attempts allowed after the last batch was added, if the batches may be the cause.
 const LAST_ATTEMPTS: u32 = 2;
 
-/// How long to wait before a batch is sent again. Each time is twice as long as the one before, and of each, a part between a
-/// half and all is waited, so that machines that began together do not stay together.
+/// Delays before a batch is sent again. Each delay is twice the previous one. The actual delay is a
+/// random part between a half and all of it, so that machines that started together drift apart.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// The first time.
+    /// First delay.
     pub first: Duration,
-    /// No time is longer.
+    /// Longest delay.
     pub longest: Duration,
 }
 
@@ -46,37 +46,37 @@ impl Default for Pace {
     }
 }
 
-/// What became of all batches until now.
+/// Counts of all batches so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Batches that the receiver has accepted.
+    /// Accepted batches.
     pub accepted: u64,
-    /// Data points of these that it has rejected.
+    /// Data points in accepted batches that the receiver has rejected.
     pub rejected_points: u64,
-    /// Batches that it has refused.
+    /// Rejected batches.
     pub refused: u64,
-    /// Batches that were dropped, since there was no room.
+    /// Batches dropped because of a limit of the queue.
     pub dropped: u64,
-    /// Batches in files that could not be read, such as those that were cut off.
+    /// Batches in unreadable files, such as truncated ones.
     pub unreadable: u64,
-    /// Requests that have to be made again.
+    /// Failed requests that are to be repeated.
     pub retries: u64,
-    /// Batches that are waiting.
+    /// Waiting batches.
     pub waiting: u64,
-    /// Batches that are waiting in memory only, and end with the process.
+    /// Waiting batches that exist in memory only, and are lost when the process ends.
     pub volatile: u64,
-    /// Bytes of all that are waiting.
+    /// Size of all waiting batches, in bytes.
     pub bytes: u64,
 }
 
 impl Totals {
-    /// Batches that no receiver will have.
+    /// Batches that no receiver will get.
     pub fn lost(&self) -> u64 {
         self.refused + self.dropped + self.unreadable
     }
 
-    /// With those of a pusher that came after this one, which has ended: what it held in memory is lost, and what is waiting is
-    /// only known of the later one.
+    /// Adds the totals of a later pusher, after this one has ended. Batches that this one held in
+    /// memory are lost; the waiting batches are the later pusher's.
     pub fn and(self, later: Totals) -> Totals {
         Totals {
             accepted: self.accepted + later.accepted,
@@ -90,36 +90,37 @@ impl Totals {
     }
 }
 
-/// Takes batches, and pushes them to a receiver. Dropping it leaves the thread to itself, and the batches in the queue.
+/// Takes batches, and pushes them to a receiver. After a drop, the thread runs on, and batches stay
+/// in the queue.
 pub struct Pusher {
     shared: Arc<Shared>,
 }
 
 struct Shared {
     state: Mutex<State>,
-    /// Something in it has changed.
+    /// Notified at each change of the state.
     changed: Condvar,
 }
 
 struct State {
     queue: Queue,
     totals: Totals,
-    /// The batch that is being sent.
+    /// Number of the batch that is being sent.
     in_flight: Option<u64>,
-    /// Nothing more comes.
+    /// Whether the last batch was added.
     is_closing: bool,
     is_done: bool,
-    /// What has to be told is told here.
+    /// Receives messages for the user.
     tell: Box<dyn FnMut(&str) + Send>,
-    /// Why batches are held in memory, as long as they are.
+    /// Whether a message about batches held in memory was given. Reset once they are written.
     is_held_told: bool,
     is_drop_told: bool,
     is_unread_told: bool,
 }
 
 impl Pusher {
-    /// Begins to send what is in the queue. `tell` gets a sentence when the receiver does not accept batches, when it does so
-    /// again, and when something is lost.
+    /// Starts sending the batches of the queue. `tell` gets a sentence when the receiver stops
+    /// accepting batches, when it accepts them again, and when batches are lost.
     pub fn start(endpoint: Endpoint, queue: Queue, pace: Pace, tell: impl FnMut(&str) + Send + 'static) -> Self {
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
@@ -147,7 +148,7 @@ impl Pusher {
         Pusher { shared }
     }
 
-    /// Takes a batch. This waits for a file to be written, but neither for a disk nor for the receiver.
+    /// Adds a batch. Waits for a write to a file, but neither for the disk nor for the receiver.
     pub fn push(&self, batch: Batch) {
         let mut state = self.shared.lock();
         let in_flight = state.in_flight;
@@ -171,18 +172,20 @@ impl Pusher {
         self.shared.changed.notify_all();
     }
 
-    /// What became of all batches until now.
+    /// Counts of all batches so far.
     pub fn totals(&self) -> Totals {
         self.shared.lock().totals()
     }
 
-    /// Waits until all batches are accepted, or lost, for no longer than that. Returns whether they are.
+    /// Waits until every batch is accepted or lost, at most for `patience`. Returns whether that
+    /// happened in time.
     pub fn wait(&self, patience: Duration) -> bool {
         self.wait_until(patience, |state| state.queue.is_empty())
     }
 
-    /// Sends what is in the queue, as long as the receiver accepts it at once, for no longer than that. What is left then is
-    /// sent by the next process, if the queue is in a folder, and can be written.
+    /// Sends the rest of the queue, as long as the receiver accepts batches at once, and at most
+    /// for `patience`. The next process sends the remaining batches, if the queue is in a folder
+    /// and can be written.
     pub fn finish(self, patience: Duration) -> Totals {
         self.shared.lock().is_closing = true;
         self.shared.changed.notify_all();
@@ -222,14 +225,14 @@ impl State {
     }
 }
 
-/// The thread.
+/// The sending thread.
 struct Sender {
     shared: Arc<Shared>,
     client: Client,
     pace: Pace,
-    /// How often the receiver has not accepted anything, since it last did.
+    /// Consecutive failures since the receiver last accepted a batch.
     failures: u32,
-    /// Whether it was told that batches are not accepted.
+    /// Whether a message about failures was given.
     is_told: bool,
     last_refusal: String,
 }
@@ -238,7 +241,7 @@ impl Sender {
     fn run(mut self) {
         let begin = Instant::now();
         let mut not_before = begin;
-        // A receiver that wants to be left alone is, also in the end.
+        // Whether the receiver has asked for a pause. That holds during closing, too.
         let mut is_banned = false;
         let mut last_attempts = LAST_ATTEMPTS;
         let shared = self.shared.clone();
@@ -248,7 +251,7 @@ impl Sender {
             let is_closing = state.is_closing;
             let next = match (is_closing && !is_banned, now >= not_before) {
                 _ if is_closing && last_attempts == 0 => None,
-                // In the end, those that were ever put off are tried after all others.
+                // During closing, batches that were ever put off come after all others.
                 (true, _) => state
                     .queue
                     .next(begin)
@@ -260,7 +263,7 @@ impl Sender {
                 if is_closing {
                     break;
                 }
-                // It may be empty by now, if what was left could not be read.
+                // The queue may be empty by now, if the remaining batches were unreadable.
                 shared.changed.notify_all();
                 let until = match now >= not_before {
                     true => state.queue.due(),
@@ -310,7 +313,7 @@ impl Sender {
                     not_before = Instant::now() + wait;
                     is_banned = after.is_some();
                     if is_closing {
-                        // Another one may be accepted, if it is not the receiver.
+                        // If the batch is the cause, another one may be accepted.
                         last_attempts = if of_batch { last_attempts - 1 } else { 0 };
                     }
                 }
@@ -321,7 +324,7 @@ impl Sender {
         shared.changed.notify_all();
     }
 
-    /// Lets others go before a batch that has failed too often. Returns how often it has.
+    /// Lets others go first if a batch has failed too often. Returns its number of failures.
     fn put_off(&self, state: &mut State, number: u64) -> u32 {
         let most = if state.is_closing { 1 } else { ATTEMPTS };
         let until = |times| Instant::now() + self.back_off(times);
@@ -366,7 +369,7 @@ impl Sender {
         self.tell_once(state, why, &sentence);
     }
 
-    /// Tells what may come with each batch.
+    /// Passes on a message that may repeat with each batch, once.
     fn tell_once(&mut self, state: &mut State, why: String, sentence: &str) {
         if why != self.last_refusal {
             (state.tell)(sentence);
@@ -374,8 +377,8 @@ impl Sender {
         }
     }
 
-    /// Tells that batches are not accepted, once until they are, and of each batch only if this is not known of it: how often
-    /// it alone has failed is `times`.
+    /// Reports that batches fail: once until one is accepted, and only for a batch's first failure.
+    /// `times` is the number of failures of this batch.
     fn failed(&mut self, state: &mut State, why: &str, times: u32) {
         state.totals.retries += 1;
         if times <= 1 && !std::mem::replace(&mut self.is_told, true) {
@@ -387,11 +390,11 @@ impl Sender {
         self.failures = self.failures.saturating_add(1);
     }
 
-    /// How long to wait after so many failures.
+    /// Delay after this number of failures.
     fn back_off(&self, failures: u32) -> Duration {
         let doublings = failures.saturating_sub(1).min(16);
         let whole = self.pace.first.saturating_mul(1 << doublings).min(self.pace.longest);
-        // Each state of a hasher has random keys.
+        // Random source: each `RandomState` has random keys.
         let random = RandomState::new().hash_one(0) as f64 / u64::MAX as f64;
         whole.mul_f64(0.5 + random / 2.0)
     }

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Batches that are not accepted yet, in a folder: what is not sent when the process ends, or is killed, is sent by the next
-//! one.
+//! Queue of batches that no receiver has accepted yet, in a folder. Batches left when the process
+//! ends or is killed are sent by the next process.
 //!
 //! ```text
-//! STATE/push/http%3A%2F%2Flocalhost%3A4318%2Fv1%2Fmetrics/     what goes to one receiver, and to no other
-//!     1/  2/  …                                                 of each process at the same time, which has a lock (flock(2)) on it
+//! STATE/push/http%3A%2F%2Flocalhost%3A4318%2Fv1%2Fmetrics/     one folder for each receiver
+//!     1/  2/  …                                                 one for each concurrent process, locked with flock(2)
 //!         00000000000000000041                                  a batch
 //! ```
 //!
-//! What has another name, or is no file, is not the queue's: it is left alone.
+//! Entries with other names, and anything but regular files, are left alone.
 //!
-//! A file is a line with the length and a checksum, and the batch. One that was cut off, as when the machine went down, is left
-//! out, and counted. Nothing waits for the disk: what the kernel has not written when the machine goes down is lost.
+//! A file is a line with the length and a checksum, then the batch. A truncated file, as after a
+//! crash of the machine, is skipped and counted. Nothing waits for the disk: data that the kernel
+//! has not written at a crash is lost.
 //!
-//! If a file cannot be written, as when the disk is full, the batch is held in memory, and written when that can be done again.
-//! If one cannot be read for now, as when the process has no more file descriptors, it stays, and others have their turn.
+//! If a file cannot be written, because the disk is full for example, the batch stays in memory
+//! until a write succeeds. If one cannot be read for now, because the process has no file
+//! descriptors left for example, it stays, and others go first.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -41,26 +43,26 @@ use rustix::io::Errno;
 use super::Batch;
 use super::Encoding;
 
-/// Characters of a URL that the name of a folder keeps.
+/// Characters of a URL that stay as they are in the name of a folder.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_');
 
-/// Processes that push to the same receiver at the same time.
+/// Limit of processes that push to the same receiver at the same time.
 const FOLDERS: u32 = 64;
 
-/// No batch has a larger number: counting on from there ends nowhere.
+/// Limit of a batch's number, far from an overflow of the numbers that follow.
 const LAST: u64 = 1 << 62;
 
-/// What a file takes of the disk at least.
+/// Minimum size of a file on disk, in bytes.
 const BLOCK: u64 = 4096;
 
-/// Longer first lines are none.
+/// Limit of the first line of a file, in bytes.
 const MAX_HEADER: u64 = 80;
 
-/// Names another folder for what is kept, for tests.
+/// Variable that names another folder for the state, for tests.
 pub const STATE_VARIABLE: &str = "RHIST_STATE";
 
-/// Where queues are, if nothing else is said: what systemd gives a service, `/var/lib/rhist` for root, for others the folder
-/// that programs of a user have. `None` if there is no such folder.
+/// Default folder for queues: the state directory that systemd gives a service, `/var/lib/rhist`
+/// for root, for others the user's state folder. `None` if no variable names one.
 pub fn state_folder() -> Option<PathBuf> {
     let variable = |name: &str| {
         std::env::var_os(name)
@@ -77,12 +79,13 @@ pub fn state_folder() -> Option<PathBuf> {
     Some(folder.join("rhist"))
 }
 
-/// How much is kept.
+/// Limits of a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes of all batches. A file counts as no less than 4 KiB, which it takes on most file systems.
+    /// Size of all batches, in bytes. A file counts at least 4 KiB, which it occupies on most file
+    /// systems.
     pub bytes: u64,
-    /// Bytes of those that are held in memory, since they cannot be written.
+    /// Size of the batches held in memory because they cannot be written, in bytes.
     pub held: u64,
 }
 
@@ -95,39 +98,39 @@ impl Default for Limits {
     }
 }
 
-/// Batches in their order. Beyond a limit, the oldest are dropped.
+/// Batches in order. Beyond a limit, the oldest are dropped.
 #[derive(Debug)]
 pub struct Queue {
-    /// `None` if all of them are held in memory.
+    /// `None` for a queue in memory.
     folder: Option<Folder>,
     limits: Limits,
     entries: VecDeque<Entry>,
-    /// Number of the next one.
+    /// Number for the next batch.
     next: u64,
-    /// Since a batch was removed, attempts with those up to this number have failed.
+    /// Highest number with a failed attempt since the last removal of a batch.
     passed: u64,
     dropped: u64,
     unreadable: u64,
 }
 
-/// A folder of this process.
+/// Folder of this process.
 #[derive(Debug)]
 struct Folder {
     path: PathBuf,
-    /// Has the lock, as long as it is open.
+    /// Holds the lock as long as it is open.
     _lock: File,
 }
 
 #[derive(Debug)]
 struct Entry {
     number: u64,
-    /// What it counts for.
+    /// Size for the limits, in bytes.
     bytes: u64,
-    /// `None` if it is in a file.
+    /// `None` if the batch is in a file.
     held: Option<Batch>,
-    /// Attempts that have failed.
+    /// Number of failed attempts.
     failures: u32,
-    /// Until then, others have their turn.
+    /// Time until which other batches go first.
     put_off: Option<Instant>,
 }
 
@@ -143,24 +146,25 @@ impl Entry {
     }
 }
 
-/// What came of adding a batch.
+/// Result of adding a batch.
 #[derive(Debug, Default)]
 pub struct Added {
-    /// Why it could not be written, and is held in memory.
+    /// The error, if the batch could not be written, and is held in memory.
     pub held: Option<io::Error>,
-    /// How many older ones were dropped for it.
+    /// Number of older batches dropped for it.
     pub dropped: u64,
 }
 
 impl Queue {
-    /// The queue of a receiver, in a folder of this process below `state`, with what others have left that are gone.
+    /// Opens the queue of a receiver, in a folder of this process below `state`. Takes over the
+    /// batches of processes that have ended.
     ///
     /// # Errors
     ///
-    /// The file system's, if there can be no such folder.
+    /// The folder cannot be created, read or locked, or too many processes push to this receiver.
     pub fn open(state: &Path, url: &str, limits: Limits) -> io::Result<Self> {
         let all = state.join("push").join(utf8_percent_encode(url, KEPT).to_string());
-        // What is measured is for nobody else.
+        // Measurements are private to this user.
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&all)?;
         let folder = (1..=FOLDERS).find_map(|number| Folder::lock(all.join(number.to_string())).transpose());
         let folder = folder.ok_or(io::Error::other("too many processes push to there"))??;
@@ -174,7 +178,8 @@ impl Queue {
         Ok(queue)
     }
 
-    /// The queue of a receiver in a folder below `state`, or if there can be none, in memory, which `tell` gets a sentence about.
+    /// Opens the queue of a receiver in a folder below `state`. If that fails, opens one in memory,
+    /// and passes the reason to `tell`.
     pub fn somewhere(state: Option<PathBuf>, url: &str, limits: Limits, tell: impl FnOnce(&str)) -> Self {
         let open =
             |state: PathBuf| Self::open(&state, url, limits).map_err(|error| format!("{}: {error}", state.display()));
@@ -189,7 +194,7 @@ impl Queue {
         })
     }
 
-    /// A queue that is gone when the process ends.
+    /// Creates a queue that exists only as long as the process.
     pub fn in_memory(limits: Limits) -> Self {
         Queue {
             folder: None,
@@ -202,10 +207,10 @@ impl Queue {
         }
     }
 
-    /// Finds the batches in the folder.
+    /// Lists the batches in the folder.
     fn find(&mut self) -> io::Result<()> {
         let Some(folder) = &self.folder else { return Ok(()) };
-        // Also behind what has such a name and is no batch.
+        // Continues after all names, also of entries that are not batches.
         self.next = folder
             .entries()?
             .iter()
@@ -217,7 +222,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes over what is in folders of processes that are gone.
+    /// Takes over batches from folders of processes that have ended.
     fn adopt(&mut self, all: &Path) {
         let Some(folder) = &self.folder else { return };
         let others = (1..=FOLDERS).map(|number| all.join(number.to_string()));
@@ -232,7 +237,7 @@ impl Queue {
         }
     }
 
-    /// Adds a batch. `in_flight` is one that must not be dropped for it.
+    /// Adds a batch. Does not drop `in_flight` to make space.
     pub fn push(&mut self, batch: Batch, in_flight: Option<u64>) -> Added {
         let number = self.next;
         self.next += 1;
@@ -255,8 +260,8 @@ impl Queue {
         added
     }
 
-    /// Writes what is held in memory, the oldest first, as far as that can be done now. Returns how many were dropped, as
-    /// files count for more. `in_flight` is one that must not be.
+    /// Writes the batches held in memory, the oldest first, until a write fails. Returns the number
+    /// dropped, since files count for more. Does not drop `in_flight`.
     pub fn write_held(&mut self, in_flight: Option<u64>) -> u64 {
         if let Some(folder) = &self.folder {
             for entry in &mut self.entries {
@@ -270,10 +275,10 @@ impl Queue {
         self.shorten(in_flight)
     }
 
-    /// Drops the oldest ones beyond the limits.
+    /// Drops the oldest batches beyond the limits.
     fn shorten(&mut self, in_flight: Option<u64>) -> u64 {
         let before = self.dropped;
-        // In memory alone there is no other limit.
+        // A queue in memory has only the limit for all batches.
         let held_limit = self.folder.as_ref().map_or(self.limits.bytes, |_| self.limits.held);
         let (mut bytes, mut held) = (self.bytes(), self.held());
         let mut place = 0;
@@ -294,12 +299,12 @@ impl Queue {
         self.dropped - before
     }
 
-    /// The batch whose turn it is, and its number: the oldest one that is not put off, after those that have failed since
-    /// another one was removed. What is no batch is left out, and counted.
+    /// Next batch to send, with its number: the oldest one that is not put off, but first the ones
+    /// that have not failed since the last removal. Drops and counts invalid files.
     ///
     /// # Errors
     ///
-    /// Why the batch cannot be read for now.
+    /// The batch cannot be read for now.
     pub fn next(&mut self, now: Instant) -> Option<(u64, io::Result<Batch>)> {
         loop {
             let is_ready = |entry: &&Entry| entry.put_off.is_none_or(|until| until <= now);
@@ -322,8 +327,9 @@ impl Queue {
         }
     }
 
-    /// Notes that an attempt with a batch has failed, which may be due to it. From the failure number `most` on, others have
-    /// their turn, at least until the time that `until` has for so many failures. Returns how many there were.
+    /// Records a failed attempt that the batch itself may have caused. From the failure number
+    /// `most` on, others go first, at least until `until(failures)`. Returns the number of
+    /// failures.
     pub fn failed(&mut self, number: u64, most: u32, until: impl FnOnce(u32) -> Instant) -> u32 {
         let Some(entry) = self.entries.iter_mut().find(|entry| entry.number == number) else {
             return 0;
@@ -336,12 +342,12 @@ impl Queue {
         entry.failures
     }
 
-    /// When the first of those that are put off has its turn again.
+    /// Earliest end of a delay among the batches put off.
     pub fn due(&self) -> Option<Instant> {
         self.entries.iter().filter_map(|entry| entry.put_off).min()
     }
 
-    /// Removes a batch, since it was accepted, or never will be.
+    /// Removes a batch that was accepted or rejected.
     pub fn remove(&mut self, number: u64) {
         self.drop_entry(number);
         self.passed = 0;
@@ -357,55 +363,56 @@ impl Queue {
         if let Some(entry) = self.entries.remove(place)
             && let (None, Some(folder)) = (&entry.held, &self.folder)
         {
-            // If it stays, it is sent again by the next process: nothing can be done about that here.
+            // If that fails, the next process sends the batch again.
             let _ = fs::remove_file(folder.file(entry.number));
         }
     }
 
-    /// How many batches there are.
+    /// Number of batches.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Whether the queue has no batches.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// What they count for.
+    /// Size of all batches for the limits, in bytes.
     pub fn bytes(&self) -> u64 {
         self.entries.iter().map(|entry| entry.bytes).sum()
     }
 
-    /// How many bytes are held in memory.
+    /// Size of the batches held in memory, in bytes.
     pub fn held(&self) -> u64 {
         let held = self.entries.iter().filter(|entry| entry.held.is_some());
         held.map(|entry| entry.bytes).sum()
     }
 
-    /// How many there are that end with this process.
+    /// Number of batches that are lost when this process ends.
     pub fn volatile(&self) -> u64 {
         self.entries.iter().filter(|entry| entry.held.is_some()).count() as u64
     }
 
-    /// How many were dropped for others.
+    /// Number of batches dropped because of a limit.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// How many could not be read, such as files that were cut off.
+    /// Number of unreadable batches, such as truncated files.
     pub fn unreadable(&self) -> u64 {
         self.unreadable
     }
 
-    /// Where they are.
+    /// Folder of the batches; `None` for a queue in memory.
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_ref().map(|folder| folder.path.as_path())
     }
 }
 
 impl Folder {
-    /// Makes a folder, if it is not there, and locks it. `None` if somebody has the lock, or it is something else.
+    /// Creates a folder if necessary, and locks it. `None` if another process holds the lock, or
+    /// the path is not a folder.
     fn lock(path: PathBuf) -> io::Result<Option<Self>> {
         match fs::DirBuilder::new().mode(0o700).create(&path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -426,7 +433,7 @@ impl Folder {
         self.path.join(format!("{number:020}"))
     }
 
-    /// What has the name of a batch, and its number.
+    /// Entries named like batches, with their numbers.
     fn entries(&self) -> io::Result<Vec<(u64, fs::DirEntry)>> {
         let mut entries = Vec::new();
         for entry in fs::read_dir(&self.path)? {
@@ -439,12 +446,12 @@ impl Folder {
         Ok(entries)
     }
 
-    /// Numbers of the batches in their order, and what each counts for.
+    /// Numbers of the batches in order, with their sizes.
     fn batches(&self) -> io::Result<Vec<(u64, u64)>> {
         let mut batches = self.entries()?;
         batches.retain(|(_, entry)| entry.file_type().is_ok_and(|kind| kind.is_file()));
         batches.sort_unstable_by_key(|(number, _)| *number);
-        // One whose length cannot be had now may be read later.
+        // If the length is unavailable now, the file may still be readable later.
         let bytes = |entry: fs::DirEntry| entry.metadata().map_or(BLOCK, |file| on_disk(file.len()));
         Ok(batches
             .into_iter()
@@ -452,10 +459,11 @@ impl Folder {
             .collect())
     }
 
-    /// Reads a batch: `None` if there is none, or not all of it. This waits for nobody, whatever is there.
+    /// Reads a batch. `None` if it is missing or incomplete. Never blocks, whatever the path refers
+    /// to.
     fn read(&self, number: u64) -> io::Result<Option<Batch>> {
         let mut file = match open(&self.file(number), OFlags::NONBLOCK) {
-            // Unless the folder itself is away.
+            // Missing only if the folder itself still exists.
             Err(Errno::NOENT) if fs::symlink_metadata(&self.path).is_ok() => return Ok(None),
             Err(Errno::LOOP | Errno::NXIO) => return Ok(None),
             file => file?,
@@ -468,7 +476,7 @@ impl Folder {
         Ok(parse(bytes))
     }
 
-    /// Writes a batch. Returns what it counts for. If it fails, nothing is left.
+    /// Writes a batch. Returns its size for the limits. Removes the file on failure.
     fn write(&self, number: u64, batch: &Batch) -> io::Result<u64> {
         let path = self.file(number);
         let mut file = OpenOptions::new()
@@ -492,7 +500,7 @@ fn on_disk(bytes: u64) -> u64 {
     bytes.next_multiple_of(BLOCK).max(BLOCK)
 }
 
-/// The first line of a file.
+/// First line of a file.
 fn header(batch: &Batch) -> String {
     format!(
         "rhist 1 {} {} {:016x}\n",
@@ -502,13 +510,13 @@ fn header(batch: &Batch) -> String {
     )
 }
 
-/// Opens what is there itself, no other place that it names.
+/// Opens a path without following a symbolic link.
 fn open(path: &Path, flags: OFlags) -> rustix::io::Result<File> {
     let flags = flags | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
 }
 
-/// The batch that these bytes of a file are, if it is whole.
+/// Parses the contents of a file. `None` if it is incomplete or damaged.
 fn parse(mut bytes: Vec<u8>) -> Option<Batch> {
     let end = bytes.iter().take(MAX_HEADER as usize).position(|byte| *byte == b'\n')? + 1;
     let line = std::str::from_utf8(&bytes[..end]).ok()?.to_owned();
@@ -518,7 +526,7 @@ fn parse(mut bytes: Vec<u8>) -> Option<Batch> {
     (header(&batch) == line).then_some(batch)
 }
 
-/// FNV-1a of 64 bits: it finds what was cut off, or never written.
+/// FNV-1a of 64 bits, which detects truncated and unwritten data.
 fn checksum(bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)

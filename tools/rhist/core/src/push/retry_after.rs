@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! When to ask again, as HTTP's `Retry-After` says it.
+//! Parses `Retry-After` of HTTP.
 
 use std::time::Duration;
 
-/// Nobody is waited for longer, whatever is asked for.
+/// Limit of a pause, whatever the receiver asks for.
 const LONGEST: Duration = Duration::from_secs(3600);
 
 const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// How long to wait: a number of seconds, however large, or until a date, which may be over. `now` is in seconds since 1970.
+/// Parses a pause: a number of seconds, however large, or a date, which may be in the past. `now`
+/// is in seconds since 1970.
 pub fn parse(value: &str, now: u64) -> Option<Duration> {
     let value = value.trim();
     let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
@@ -22,8 +23,8 @@ pub fn parse(value: &str, now: u64) -> Option<Duration> {
     Some(wait.min(LONGEST))
 }
 
-/// Seconds since 1970 of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`, the form that servers have to write; those that they had to
-/// until 1999 are none.
+/// Seconds since 1970 of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`, the form that servers must
+/// send. Does not accept the obsolete forms that were allowed until 1999.
 fn date(text: &str) -> Option<u64> {
     let words: Vec<&str> = text.split(' ').collect();
     let [_, day, month, year, time, "GMT"] = *words.as_slice() else {
@@ -38,14 +39,14 @@ fn date(text: &str) -> Option<u64> {
     if !((1970..10_000).contains(&year) && (1..=31).contains(&day) && hours < 24 && minutes < 60 && seconds <= 60) {
         return None;
     }
-    // Years that begin with March have the day that not all have at their end.
+    // Years that begin with March have the leap day at their end.
     let (year, month) = if month > 2 {
         (year, month - 3)
     } else {
         (year - 1, month + 9)
     };
     let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
-    // Days from March of the year 0 until 1970.
+    // Days from 1 March of the year 0 to 1970.
     Some(((days - 719_468) * 24 + hours) * 3600 + minutes * 60 + seconds)
 }
 

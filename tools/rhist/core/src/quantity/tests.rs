@@ -185,7 +185,7 @@ proptest! {
         let estimate = Estimate { quantile, unit: Unit::Bytes };
         let read = parse(&shown(quantile.value, Unit::Bytes), Unit::Bytes).unwrap() as f64;
         let percent = estimate.percent().unwrap_or(0.5);
-        // Half of a byte, as parse() rounds.
+        // parse() rounds to whole bytes.
         prop_assert!((read - truth).abs() <= percent / 100.0 * truth + 0.5, "{} {}", estimate, truth);
     }
 

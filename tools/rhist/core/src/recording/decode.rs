@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! From a line to an interval. What a line says is checked: it may come from anywhere.
+//! Decodes a line into an interval. Validates everything, since the file may come from anywhere.
 
 use std::collections::BTreeMap;
 use std::collections::HashMap;
@@ -44,13 +44,13 @@ use crate::table::Table;
 use crate::table::Time;
 use crate::table::Value;
 
-/// More columns than any table has.
+/// Limit of columns, above any real table.
 const MAX_COLUMNS: usize = 64;
 
-/// What is wrong with a line: the part of a sentence behind "line 7: ".
+/// The error is the rest of a sentence that begins with "line 7: ".
 pub type Result<T> = std::result::Result<T, String>;
 
-/// The parts of a line: the text of its resource, and its metrics.
+/// Splits a line into the text of its resource, and its metrics.
 pub fn parts(line: &[u8]) -> std::result::Result<(&str, ScopeMetrics), PartsError> {
     let request: Request<&RawValue> = serde_json::from_slice(line).map_err(PartsError::Json)?;
     let [resource] = <[_; 1]>::try_from(request.resource_metrics).map_err(|_| PartsError::Other)?;
@@ -61,15 +61,15 @@ pub fn parts(line: &[u8]) -> std::result::Result<(&str, ScopeMetrics), PartsErro
     }
 }
 
-/// Why a line has no such parts.
+/// Reason why a line has no such parts.
 pub enum PartsError {
-    /// It is not the JSON that it should be.
+    /// Not valid JSON, or not of the expected form.
     Json(serde_json::Error),
-    /// It is OTLP, but rhist has not written it.
+    /// OTLP from another program than rhist.
     Other,
 }
 
-/// The question and the `boot_id` in the text of a resource.
+/// Reads the question and the `boot_id` from the text of a resource.
 pub fn resource(text: &str) -> Result<(Question, Option<String>)> {
     let resource: Resource = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let members: BTreeMap<_, _> = resource
@@ -103,7 +103,7 @@ pub fn resource(text: &str) -> Result<(Question, Option<String>)> {
         unit: Word::parse(&text("rhist.unit")?).ok_or_else(|| missing("rhist.unit"))?,
         worst: text("rhist.worst")?,
         names: kinds("rhist.names").ok_or_else(|| missing("rhist.names"))?,
-        // They are only there if there are any.
+        // Only written if not empty.
         signed: texts("rhist.signed").unwrap_or_default(),
         narrow: texts("rhist.narrow").unwrap_or_default(),
         triggers: texts("rhist.triggers").ok_or_else(|| missing("rhist.triggers"))?,
@@ -123,7 +123,7 @@ fn name_kind(attribute: &Attribute) -> Option<(String, NameKind)> {
     Some((attribute.key.clone(), NameKind::deserialize(deserializer).ok()?))
 }
 
-/// Adds the names that numbers in the metrics of a line have.
+/// Adds the names of numbers from the metrics of a line.
 pub fn add_names(names: &mut NumberNames, scope: &ScopeMetrics) {
     let mut add = |attribute: &Attribute| {
         if let Some((number, name)) = to_named(&attribute.value) {
@@ -149,7 +149,7 @@ pub fn add_names(names: &mut NumberNames, scope: &ScopeMetrics) {
     }
 }
 
-/// The interval in the metrics of a line.
+/// Reads the interval from the metrics of a line.
 pub fn interval(question: &Question, boot_id: Option<String>, scope: &ScopeMetrics) -> Result<Interval> {
     let metrics: HashMap<_, _> = scope
         .metrics
@@ -211,7 +211,7 @@ pub fn interval(question: &Question, boot_id: Option<String>, scope: &ScopeMetri
         ..Table::default()
     };
     delta.losses.dropped = needed(names::DROPPED)?;
-    // Older recordings do not tell.
+    // Missing in older recordings.
     delta.losses.dropped_starts = count(names::DROPPED_STARTS)?.unwrap_or(0);
     delta.losses.no_bucket = count(names::NO_BUCKET)?;
     delta.losses.unresolved = count(names::UNRESOLVED)?;
@@ -230,7 +230,7 @@ pub fn interval(question: &Question, boot_id: Option<String>, scope: &ScopeMetri
     })
 }
 
-/// Columns, from an attribute of the scope.
+/// Reads columns from an attribute of the scope.
 fn columns(attributes: &[Attribute], name: &str) -> Result<Vec<Column>> {
     let member = |column: &Any, name: &str| match column {
         Any::Kvlist(members) => members
@@ -255,7 +255,7 @@ fn columns(attributes: &[Attribute], name: &str) -> Result<Vec<Column>> {
     columns.ok_or_else(|| format!("the scope has no {name}, or not of its kind"))
 }
 
-/// The rows of a table, and where each is.
+/// The rows of a table, with an index by keys.
 struct Rows<'a> {
     names: Vec<String>,
     rows: Vec<Row>,
@@ -326,7 +326,7 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// The row with these keys, which most often is the one at the same place.
+    /// Finds the row with these attributes, usually the one at the same index.
     fn find(&self, place: usize, attributes: &[Attribute]) -> Result<usize> {
         if self.attributes.get(place) == Some(&attributes) {
             return Ok(place);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! From an interval to a line.
+//! Encodes an interval as a line.
 
 use crate::names::Names;
 use crate::otlp::attribute::attributes;
@@ -20,7 +20,7 @@ use crate::question::Interval;
 use crate::question::Question;
 use crate::table::Column;
 
-/// The request that a line of an interval is.
+/// The request that forms a line.
 pub fn request(question: &Question, names: &Names, interval: &Interval) -> Request<Resource> {
     let encoder = Encoder::new(question, names, interval, Form::Recording);
     let mut metrics = encoder.own();
@@ -40,7 +40,7 @@ pub fn request(question: &Question, names: &Names, interval: &Interval) -> Reque
     }
 }
 
-/// The question, in resource attributes.
+/// The question, as attributes of the resource.
 fn resource(question: &Question, boot_id: Option<&str>) -> Resource {
     let strings = |texts: &[String]| Any::Array(texts.iter().map(|text| string(text)).collect::<Vec<_>>().into());
     let names = question.names.iter().map(|(field, kind)| {

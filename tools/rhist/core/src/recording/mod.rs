@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Recordings: files of OTLP's metrics in JSON, as the OpenTelemetry collector's file exporter writes and its receiver
-//! reads them. A line is an interval, and stands alone: it has the question, too, in its resource.
+//! Recordings: files of OTLP metrics in JSON, as the OpenTelemetry collector's file exporter writes
+//! and its receiver reads them. Each line is an interval, and is complete in itself: its resource
+//! contains the question.
 //!
-//! * How an interval becomes metrics is in [`crate::otlp`]. Points are deltas.
-//! * All of a key is kept: see `otlp/attribute.rs`.
-//! * Integers keep all their digits, also where OTLP has doubles.
+//! * [`crate::otlp`] turns intervals into metrics. Points are deltas.
+//! * Keys are stored without loss: see `otlp/attribute.rs`.
+//! * Integers keep all their digits, even where OTLP has doubles.
 
 mod decode;
 mod encode;
@@ -22,7 +23,8 @@ pub use replay::append;
 pub use replay::append_interval;
 pub use writer::Writer;
 
-/// Why a recording cannot be written or read. A sentence without a full stop, with the file, and the line if one is wrong.
+/// Error of writing or reading a recording: a sentence without a full stop, with the file and, if
+/// known, the line.
 #[derive(Debug)]
 pub struct Error(String);
 

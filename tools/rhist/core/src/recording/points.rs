@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Numbers and distributions in the points of metrics.
+//! Decodes numbers and distributions from points of metrics.
 
 use super::decode::Result;
 use crate::otlp::attribute::to_key;
@@ -45,7 +45,7 @@ pub fn whole(number: &Double, unit: BucketUnit) -> Result<i128> {
         .ok_or_else(|| format!("{} is not a whole number of 128 bits", number.to_f64()))
 }
 
-/// The unit of the buckets, by that of the metric.
+/// Derives the unit of the buckets from the unit of the metric.
 pub fn bucket_unit(column: &Column, unit: &str) -> Result<BucketUnit> {
     match unit {
         unit if unit == column.unit.word() => Ok(BucketUnit::One),
@@ -104,7 +104,7 @@ pub fn dist(point: &HistogramPoint, unit: BucketUnit) -> Result<Dist> {
         Some(1) => {
             dist.one_has_zero = true;
             if point.zero_count.0 > 0 {
-                // No more than all values together.
+                // Within the total count, which was checked above.
                 dist.positive.add(-1, count(point.zero_count)?);
             }
         }
@@ -117,7 +117,7 @@ pub fn count(digits: Digits) -> Result<u64> {
     digits.0.try_into().map_err(|_| "a count is below 0".to_owned())
 }
 
-/// Buckets that have something. Their indices are kept to what numbers of 128 bits can have.
+/// Buckets with a count. Limits their indices to the range of 128-bit numbers.
 pub fn sparse(buckets: &Buckets, scale: u8) -> Result<Counts> {
     let limit = 128i64 << scale;
     let mut counts = Counts::default();

@@ -19,33 +19,35 @@ use crate::question::Interval;
 use crate::question::Question;
 use crate::table::Text;
 
-/// How long a line can be: that of 131072 keys with four distributions has about 200 MB.
+/// Limit of a line, in bytes. A line with 131072 keys and four distributions has about 200 MB.
 const MAX_LINE: u64 = 1 << 30;
 
-/// How much is read of a line that does not begin as one of a recording, to say what is wrong with
-/// it.
+/// Limit for reading a line that does not start like one of a recording, in bytes: enough for the
+/// error message.
 const MAX_OTHER: u64 = 1 << 12;
 
-/// A recording that is being read: an iterator of its intervals, which ends after the first error.
+/// An open recording: an iterator over its intervals, which ends after the first error.
 pub struct Reader {
     input: Box<dyn BufRead + Send>,
-    /// As it is shown in errors.
+    /// Name for errors.
     name: String,
-    /// Number of the line that was read last, from 1.
+    /// Number of the line read last, from 1.
     line: u64,
     question: Question,
     boot_id: Option<String>,
     names: Names,
-    /// Text of the resource that these two were read from. Most lines have the same.
+    /// Text of the resource from which `question` and `boot_id` were parsed. Most lines repeat it,
+    /// and skip the parser.
     resource: String,
-    /// The interval of the first line, until it is taken.
+    /// Interval of the first line, until the iterator returns it.
     first: Option<Interval>,
     note: Option<String>,
     is_done: bool,
 }
 
 impl Reader {
-    /// Opens a recording; `-` is standard input. Fails if the first line is not that of a recording.
+    /// Opens a recording; `-` is standard input. Fails if the first line is not part of a
+    /// recording.
     pub fn open(path: &Path) -> Result<Self, Error> {
         if path == Path::new("-") {
             return Self::new(Box::new(BufReader::new(io::stdin())), "standard input");
@@ -55,7 +57,7 @@ impl Reader {
         Self::new(Box::new(BufReader::with_capacity(1 << 16, file)), &name)
     }
 
-    /// Reads a recording from elsewhere. `name` is for errors.
+    /// Reads a recording from another source. `name` is for errors.
     pub fn new(input: Box<dyn BufRead + Send>, name: &str) -> Result<Self, Error> {
         let mut reader = Reader {
             input,
@@ -77,27 +79,27 @@ impl Reader {
         Ok(reader)
     }
 
-    /// What was asked.
+    /// The question of the last line read.
     pub fn question(&self) -> &Question {
         &self.question
     }
 
-    /// Names of numbers, as they were recorded up to the line that was read last.
+    /// Names of numbers, from all lines read so far.
     pub fn names(&self) -> &Names {
         &self.names
     }
 
-    /// Those names, when all is read.
+    /// Names of numbers, to use after the end.
     pub fn into_names(self) -> Names {
         self.names
     }
 
-    /// What to say of the file, known at its end: that the last line is cut off.
+    /// Remark about the file, known at its end: the last line was cut off.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
 
-    /// The interval in the next line.
+    /// Reads the interval in the next line.
     fn read(&mut self) -> Result<Option<Interval>, Error> {
         let mut line = Vec::new();
         let failed = |error: io::Error| Error(format!("{}: {error}", self.name));
@@ -120,7 +122,7 @@ impl Reader {
         let is_last = line.pop_if(|byte| *byte == b'\n').is_none();
         match decode::parts(&line) {
             Ok((resource, scope)) => self.interval(resource, &scope).map(Some),
-            // A file that begins otherwise is something else.
+            // The first line must be valid, or else the file is not a recording.
             Err(PartsError::Json(error)) if is_last && (error.is_eof() || self.line > 1 && error.is_syntax()) => {
                 self.note = Some(format!("line {} of {} is cut off, and left out", self.line, self.name));
                 Ok(None)
@@ -148,7 +150,7 @@ impl Reader {
     }
 
     fn error(&self, what: &str) -> Error {
-        // Some of the text may be from the file.
+        // The message may quote the file.
         Error(format!("{}, line {}: {}", self.name, self.line, Text::from(what)))
     }
 }

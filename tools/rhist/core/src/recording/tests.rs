@@ -69,7 +69,7 @@ fn time(seconds: u64) -> Time {
     }
 }
 
-/// Waits of one command in the second that begins at `seconds`: `count` of each of these values.
+/// One second from `seconds` with waits of one command: values, each with its count.
 fn interval(seconds: u64, comm: &str, values: &[(i128, u64)]) -> Interval {
     let mut dist = Dist::new(3);
     for &(value, count) in values {
@@ -120,7 +120,7 @@ fn open(bytes: impl Into<Vec<u8>>) -> Result<Reader, super::Error> {
     Reader::new(Box::new(Cursor::new(bytes.into())), "waits.jsonl")
 }
 
-/// What is wrong with a file.
+/// The error for a file with these bytes.
 fn error(bytes: impl Into<Vec<u8>>) -> String {
     let error = match open(bytes) {
         Err(error) => error,
@@ -136,7 +136,7 @@ fn two_do_not_record_to_one_file() {
     let first = Writer::create(&path, &question()).unwrap();
     let error = Writer::create(&path, &question()).err().unwrap().to_string();
     assert_eq!(error, format!("{}: another process records to it", path.display()));
-    // It may have ended without an interval.
+    // The first one may have ended without an interval.
     drop(first);
     let mut second = Writer::create(&path, &question()).unwrap();
     second
@@ -144,7 +144,7 @@ fn two_do_not_record_to_one_file() {
         .unwrap();
     assert!(Writer::create(&path, &question()).is_err());
     assert_eq!(Reader::open(&path).unwrap().count(), 1);
-    // What is no file is for whoever wants it.
+    // Files other than regular ones are not locked.
     let [_one, _other] = [(); 2].map(|()| Writer::create(Path::new("/dev/null"), &question()).unwrap());
 }
 
@@ -188,7 +188,7 @@ fn what_is_no_recording_gets_a_sentence() {
     insta::assert_snapshot!(errors.join("\n"));
 }
 
-/// Nor is all of it read, which may have no end.
+/// Reads only the beginning of a file that may be endless.
 #[test]
 fn what_is_no_recording_is_not_kept() {
     let error = Reader::new(Box::new(BufReader::new(std::io::repeat(0))), "/dev/zero").err();
@@ -205,7 +205,7 @@ fn a_last_line_that_is_cut_off_is_left_out() {
         assert!(reader.next().is_none());
         assert_eq!(reader.note(), Some("line 2 of waits.jsonl is cut off, and left out"));
     }
-    // Only its newline.
+    // Only the newline is missing.
     let mut reader = open(first + second.trim_end()).unwrap();
     assert_eq!(reader.by_ref().count(), 2);
     assert_eq!(reader.note(), None);
@@ -232,7 +232,7 @@ fn a_file_is_written_line_by_line_and_never_overwritten() {
     );
 }
 
-/// Numbers whose names only the machine knew that was recorded.
+/// Numbers whose names only the recorded machine knew.
 #[test]
 fn numbers_keep_their_names() {
     let proc = tempfile::tempdir().unwrap();
@@ -250,7 +250,7 @@ fn numbers_keep_their_names() {
     assert_eq!([8 << 20, 9 << 20].map(name), [Some("sda".to_owned()), None]);
 }
 
-/// Also those that the question does not say the kind of, as `count` has them.
+/// Also for columns without a kind of names in the question, as with `count`.
 #[test]
 fn numbers_keep_the_names_of_their_event() {
     let format = include_str!("../../tests/fixtures/events/irq/softirq_entry/format");
@@ -290,7 +290,7 @@ fn a_full_disk_is_told() {
 #[test]
 fn a_replay_has_the_totals() {
     let mut second = interval(1, "sed", &[(800, 1)]);
-    // As a difference of totals is: 800 was not the largest value.
+    // As a difference of totals: 800 was not a new maximum.
     if let Value::Dist(dist) = &mut second.delta.rows[0].values[0] {
         (dist.min, dist.max) = (None, None);
     }
@@ -359,11 +359,11 @@ fn key() -> impl Strategy<Value = Key> {
     ]
 }
 
-/// What buckets of a kernel's distribution can be, so that none is made coarser.
+/// Distributions within the range of a kernel's, so that none needs a coarser scale.
 fn dist(unit: BucketUnit) -> impl Strategy<Value = Dist> {
     let buckets = || btree_map(-1..2048i32, 1..u64::MAX / 64, 0..12);
     let ends = (option::of(number()), option::of(number()), option::of(number()));
-    // Decimals are made of these, so they have to leave room.
+    // Leaves digits for the decimals made from these.
     let ends = ends.prop_map(|(sum, min, max)| [sum, min, max].map(|end| end.map(|end| end >> 32)));
     (
         0..=5u8,
@@ -396,7 +396,7 @@ fn column() -> impl Strategy<Value = Column> {
     ("[a-c]|hits|\\PC*", units, folds).prop_map(|(name, unit, fold)| Column { name, unit, fold })
 }
 
-/// Values of one column of a table with so many rows.
+/// Values of a column with this number of rows.
 fn values(rows: usize) -> impl Strategy<Value = Vec<Value>> {
     let units = prop_oneof![
         Just(BucketUnit::One),
@@ -497,7 +497,7 @@ fn any_interval() -> impl Strategy<Value = Interval> {
     )
 }
 
-/// Members, numbers and marks that are put in the place of others.
+/// Members, numbers and signs to substitute for others.
 const PIECES: [&str; 16] = [
     "0",
     "-1",
@@ -536,7 +536,7 @@ proptest! {
         interval.delta.rows[0].values = vec![Value::Dist(dist)];
         let line = line(&question(), &interval);
         prop_assert!(line.len() < 32_768);
-        // Either in buckets or not, no value is lost.
+        // No value is lost, with or without a bucket.
         if let Ok(mut reader) = open(line) {
             let interval = reader.next().unwrap().unwrap();
             prop_assert!(matches!(&interval.delta.rows[0].values[0], Value::Dist(dist) if dist.count == 3));
@@ -559,7 +559,7 @@ proptest! {
     }
 }
 
-/// The limit of a process for files stands in for the size of a disk.
+/// A limit on file sizes for the process simulates a full disk.
 #[test]
 fn half_a_line_is_taken_back() {
     let folder = tempfile::tempdir().unwrap();
@@ -579,7 +579,7 @@ fn half_a_line_is_taken_back() {
     assert!(fs::read(&path).unwrap().ends_with(b"\n"));
 }
 
-/// Run by the test above in a process that has the limit.
+/// Run by the test above in a process with the limit.
 #[test]
 #[ignore = "part of another test"]
 fn write_until_full() {

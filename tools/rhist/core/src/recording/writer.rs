@@ -17,29 +17,30 @@ use crate::question::Interval;
 use crate::question::Question;
 use crate::table::Text;
 
-/// A recording that is being made.
+/// A recording being written.
 pub struct Writer {
     file: File,
-    /// As it is shown in errors.
+    /// Name for errors.
     name: String,
     question: Question,
 }
 
 impl Writer {
-    /// Begins a recording in a new file, or in one that is empty or no regular file.
+    /// Begins a recording in a new or empty file, or in one that is not a regular file.
     ///
-    /// Fails if there is something in it, since that may be a recording, or if it is being recorded to.
+    /// Fails if the file has content, which may be a recording, or if another process records to
+    /// it.
     pub fn create(path: &Path, question: &Question) -> Result<Self, Error> {
         let name = name(path);
         let error = |error: io::Error| Error(format!("{name}: {error}"));
         let file = File::options().append(true).create(true).open(path).map_err(error)?;
         let is_file = file.metadata().map_err(error)?.is_file();
-        // Held until the file is closed. Not all file systems have locks.
+        // Held until the file is closed. Some file systems do not support locks.
         let lock = || rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
         if is_file && lock() == Err(Errno::WOULDBLOCK) {
             return Err(Error(format!("{name}: another process records to it")));
         }
-        // Only now: whoever had the lock may have written.
+        // Checked under the lock: a previous holder may have written.
         let metadata = file.metadata().map_err(error)?;
         if metadata.is_file() && metadata.len() > 0 {
             return Err(Error(format!("{name} exists: remove it, or record to another file")));
@@ -51,14 +52,15 @@ impl Writer {
         })
     }
 
-    /// Takes another question, before anything is written: of how it is measured, all is known only when it is.
+    /// Replaces the question before anything is written: some of its details are known only once
+    /// the measurement runs.
     pub fn set_question(&mut self, question: &Question) {
         self.question.clone_from(question);
     }
 
-    /// Adds an interval, and the names of numbers in it: when this returns, it is on the disk.
+    /// Adds an interval with the names of its numbers, and waits until it is on the disk.
     ///
-    /// If that fails, the file ends with the interval before, as far as it can still be cut there.
+    /// On failure, truncates the file to the previous interval if possible.
     pub fn append(&mut self, interval: &Interval, names: &Names) -> Result<(), Error> {
         let error = |error: io::Error| Error(format!("{}: the interval is not recorded: {error}", self.name));
         let request = encode::request(&self.question, names, interval);
@@ -67,14 +69,14 @@ impl Writer {
         let before = self.file.metadata().map_err(error)?;
         let written = self.file.write_all(&line).and_then(|()| sync(&self.file));
         if written.is_err() && before.is_file() {
-            // What was written of it would make the next line unreadable.
+            // A partial line would make the next one unreadable.
             let _ = self.file.set_len(before.len());
         }
         written.map_err(error)
     }
 }
 
-/// Waits until data are on the disk. Pipes and terminals have none.
+/// Waits until the data are on the disk. Ignores the error for pipes and terminals.
 fn sync(file: &File) -> io::Result<()> {
     match rustix::fs::fdatasync(file) {
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOTSUP | rustix::io::Errno::ROFS) => Ok(()),
@@ -82,7 +84,7 @@ fn sync(file: &File) -> io::Result<()> {
     }
 }
 
-/// A path as it is shown.
+/// Formats a path for messages.
 pub fn name(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
 

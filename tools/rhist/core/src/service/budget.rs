@@ -1,46 +1,45 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What a histogram costs, and whether that is too much.
+//! Enforces the CPU budget of histograms.
 
 use std::time::Duration;
 use std::time::Instant;
 
 use crate::question::Cost;
 
-/// Over a shorter time, a burst would be taken for more than it is, such as that of the boot.
+/// Window for the average. A shorter one would overestimate bursts, such as during boot.
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// But what costs so many times its budget, does not go on for longer than this.
+/// A histogram that exceeds its budget by this factor is stopped after the shorter time.
 const FAR: f64 = 10.0;
 const SOON: Duration = Duration::from_secs(2);
 
-/// How long a histogram rests that has cost too much, at first.
+/// First pause of a histogram that has exceeded its budget.
 const FIRST_REST: Duration = Duration::from_secs(60);
 
-/// And at last: each time it costs too much again, it rests twice as long.
+/// Longest pause. Each pause is twice as long as the one before.
 const LONGEST_REST: Duration = Duration::from_secs(3600);
 
-/// Watches what a histogram costs.
+/// Monitors the cost of a histogram.
 #[derive(Debug)]
 pub struct Watch {
-    /// The part of one CPU that it may cost.
+    /// Allowed share of one CPU.
     pub budget: f64,
-    /// The cost of a hit. If it could not be measured, the budget has no effect.
+    /// Cost of a hit. If it could not be measured, the budget has no effect.
     pub cost: Cost,
-    /// The part of one CPU that it cost in the last interval, until the last look.
+    /// Share of one CPU in the current interval, up to the last call of [`Self::look()`].
     pub share: Option<f64>,
-    /// How often it has cost too much.
+    /// Number of pauses so far.
     pub pauses: u64,
-    /// Where the interval begins: a time, and what all hits until then have cost, in nanoseconds of
-    /// a CPU.
+    /// Start of the interval, and the cost of all hits up to then, in nanoseconds of CPU time.
     since: Option<(Instant, f64)>,
-    /// When it began to run.
+    /// Start of the current run.
     started: Option<Instant>,
     rest: Duration,
 }
 
 impl Watch {
-    /// For one that has not run yet.
+    /// Creates a monitor for a histogram that has not run yet.
     pub fn new(budget: f64) -> Self {
         Self {
             budget,
@@ -53,20 +52,20 @@ impl Watch {
         }
     }
 
-    /// It begins to run.
+    /// Notes that the histogram starts.
     pub fn start(&mut self, now: Instant) {
         self.since = Some((now, 0.0));
         self.started = Some(now);
         self.share = None;
     }
 
-    /// It runs no more.
+    /// Notes that the histogram has stopped.
     pub fn stop(&mut self) {
         (self.since, self.share) = (None, None);
     }
 
-    /// Takes its hits since it began to run, and those that its filters have rejected. Returns how
-    /// long it has to rest, if it costs too much.
+    /// Takes the hits since the start, and the hits rejected by filters. Returns the length of the
+    /// pause if the histogram costs too much.
     pub fn look(&mut self, now: Instant, events: u64, rejected: Option<u64>) -> Option<Duration> {
         let (then, before) = self.since?;
         let time = now.saturating_duration_since(then);
@@ -83,7 +82,7 @@ impl Watch {
         if share <= self.budget {
             return None;
         }
-        // One that was within its budget for so long begins anew.
+        // A long time within the budget resets the pauses.
         if self
             .started
             .is_some_and(|started| now.saturating_duration_since(started) > LONGEST_REST)
@@ -117,7 +116,7 @@ mod tests {
     fn within_its_budget() {
         let start = Instant::now();
         let mut watch = watch(start);
-        // 50,000 hits of 100 ns in a second are half a per cent.
+        // 50,000 hits of 100 ns per second are half a per cent.
         for second in 1..100 {
             let now = start + Duration::from_secs(second * 5);
             assert_eq!(watch.look(now, second * 5 * 50_000, None), None);
@@ -130,7 +129,7 @@ mod tests {
         let start = Instant::now();
         let after = |second| start + Duration::from_secs(second);
         let mut watch_one = watch(start);
-        // Five times its budget for three seconds.
+        // Five times the budget for three seconds.
         assert_eq!(watch_one.look(after(3), 750_000, None), None);
         assert_eq!(watch_one.look(after(18), 800_000, None), None);
         // And for ten.
@@ -149,7 +148,7 @@ mod tests {
         let mut rests = Vec::new();
         for _ in 0..8 {
             watch.start(now);
-            // Too short to know.
+            // Too short for an estimate.
             assert_eq!(watch.look(now + Duration::from_secs(1), 1_000_000_000, None), None);
             now += Duration::from_secs(10);
             rests.push(watch.look(now, 600_000, None).unwrap().as_secs());
@@ -169,7 +168,7 @@ mod tests {
     fn hits_that_are_rejected_cost_too() {
         let start = Instant::now();
         let mut watch = watch(start);
-        // 250,000 of 20 ns in a second are half a per cent.
+        // 250,000 hits of 20 ns per second are half a per cent.
         let after = |second| start + Duration::from_secs(second);
         assert_eq!(watch.look(after(10), 0, Some(2_500_000)), None);
         assert!((watch.share.unwrap() - 0.005).abs() < 1e-9);

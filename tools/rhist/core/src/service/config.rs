@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Files that say which histograms a service makes: `/etc/rhist/*.toml`.
+//! Configuration files of the service: `/etc/rhist/*.toml` list its histograms.
 //!
-//! What a text in them means is found out by whoever plans it; here it is found where the text stands.
+//! The planner interprets the texts in a table; errors are mapped back to the position in the file
+//! here.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,90 +23,90 @@ use crate::problem::Problem;
 use crate::suggest;
 use crate::table::BucketUnit;
 
-/// Label sets of a histogram, if its table does not say how many.
+/// Default limit of label sets of a histogram.
 const LIMIT: u32 = 100;
 
-/// What a histogram may cost, as a part of a CPU, if its table does not say.
+/// Default budget of a histogram, as a share of one CPU.
 const BUDGET: f64 = 0.005;
 
-/// Most classic buckets that can be asked for: each is a series.
+/// Limit of classic buckets; each is a series.
 const BOUNDS: usize = 100;
 
-/// A file that is larger is none of these.
+/// Limit of a file, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Names of labels that Prometheus gives itself, or that its histograms have.
+/// Labels that Prometheus adds itself, or uses in histograms.
 const RESERVED: [&str; 4] = ["instance", "job", "le", "quantile"];
 
-/// All that is to be made, in the order of files and tables.
+/// Complete configuration, in the order of files and tables.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// No two have the same name.
+    /// The histograms; all have different names.
     pub histograms: Vec<Wanted>,
-    /// Where what they have counted is pushed, if it is.
+    /// Receiver to push to, if any.
     pub push: Option<Destination>,
 }
 
-/// A histogram that is to be made.
+/// Configuration of a histogram.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// Its name, which metrics begin with: lower-case letters, digits and `_`.
+    /// Name, with which its metrics begin: lower-case letters, digits and `_`.
     pub name: String,
-    /// What it is.
+    /// Settings independent of the file.
     pub settings: Settings,
-    /// The file that says it.
+    /// File with the table.
     file: Arc<File>,
-    /// Where its name stands.
+    /// Range of the name in the file.
     at: Range<usize>,
-    /// Where its texts stand, by their words: `recipe`, `trigger`.
+    /// Range of each text in the file, by keyword: `recipe`, `trigger`.
     places: BTreeMap<&'static str, Range<usize>>,
-    /// Where keys stand that have a label.
+    /// Ranges of the keys with a label.
     label_places: BTreeMap<String, Range<usize>>,
 }
 
-/// What a table says, wherever it stands.
+/// Settings of a histogram, independent of their position in a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// What is measured.
+    /// The measurement.
     pub what: What,
-    /// For how many entries there is room in the kernel.
+    /// Number of entries in the kernel.
     pub size: Option<u32>,
-    /// How many label sets it has at most, besides `other`.
+    /// Limit of label sets, besides `other`.
     pub limit: u32,
-    /// In what unit the buckets of times are.
+    /// Unit of the buckets of times.
     pub unit: BucketUnit,
-    /// What it may cost, as a part of one CPU: 0.005 is half a per cent.
+    /// Allowed cost, as a share of one CPU: 0.005 is half a per cent.
     pub budget: f64,
-    /// What labels are called, by the names of keys.
+    /// Labels by the names of keys.
     pub labels: BTreeMap<String, String>,
-    /// Whether labels may have addresses of the kernel.
+    /// Whether labels may contain kernel addresses.
     pub addresses: bool,
-    /// Bounds of its classic buckets, in the unit of its metrics. Empty: those of the unit.
+    /// Bounds of classic buckets, in the unit of the metrics. Empty for the defaults of the unit.
     pub bounds: Vec<f64>,
 }
 
-/// What is measured.
+/// Measurement of a histogram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A command line without its options for output: a recipe's, that of `count`, or of `between`.
+    /// Command line of a recipe, `count` or `between`, without options for output.
     Words {
         /// `recipe`, `count`, or `between`.
         kind: &'static str,
-        /// What follows it.
+        /// Words after the keyword.
         text: String,
     },
-    /// Triggers as they are: events and commands. The histogram of the last one is shown.
+    /// Triggers written out: events and commands. The histogram of the last one is exported.
     Triggers(Vec<(String, String)>),
 }
 
-/// A file that was read.
+/// A file with its contents.
 #[derive(Debug)]
 struct File {
     path: PathBuf,
     text: String,
 }
 
-/// What is in a file.
+/// Top level of a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Tables {
@@ -114,7 +115,7 @@ struct Tables {
     push: Option<Spanned<PushTable>>,
 }
 
-/// A table that names a histogram.
+/// Table of a histogram.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
@@ -135,7 +136,7 @@ struct Table {
     buckets: Option<Spanned<Vec<f64>>>,
 }
 
-/// A trigger that is made before that of the table.
+/// Trigger that is created before the table's own.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Before {
@@ -143,17 +144,18 @@ struct Before {
     trigger: String,
 }
 
-/// Why there is no configuration.
+/// Error of a configuration.
 #[derive(Debug)]
 pub enum ConfigError {
     /// A file or the folder cannot be read.
     Io(PathBuf, io::Error),
-    /// What is wrong in files, at least one.
+    /// Faults in files, at least one.
     Problems(Vec<InFile>),
 }
 
 impl Config {
-    /// Reads the files `*.toml` of a folder, in the order of their names. A folder that is not there has none.
+    /// Reads the files `*.toml` of a folder, in the order of their names. A missing folder counts
+    /// as empty.
     pub fn read_folder(folder: &Path) -> Result<Self, ConfigError> {
         let fail = |error| ConfigError::Io(folder.to_owned(), error);
         let mut paths = Vec::new();
@@ -163,7 +165,7 @@ impl Config {
             Ok(entries) => {
                 for entry in entries {
                     let path = entry.map_err(fail)?.path();
-                    // Not what an editor has beside it: `.#rhist.toml`.
+                    // Skips temporary files of editors: `.#rhist.toml`.
                     let is_hidden = path
                         .file_name()
                         .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
@@ -197,7 +199,7 @@ impl Config {
         Self::parse(texts).map_err(ConfigError::Problems)
     }
 
-    /// Reads texts, with the files that they are from.
+    /// Parses texts, given with the paths of their files.
     pub fn parse(texts: impl IntoIterator<Item = (PathBuf, String)>) -> Result<Self, Vec<InFile>> {
         let mut config = Self::default();
         let mut problems = Vec::new();
@@ -220,7 +222,7 @@ impl Config {
                         }
                         pushes.get_or_insert_with(|| file.clone());
                     }
-                    // In the order in which they stand there.
+                    // In the order of the file.
                     let mut tables: Vec<_> = tables.histogram.into_iter().collect();
                     tables.sort_by_key(|(name, _)| name.span().start);
                     for (name, table) in tables {
@@ -341,19 +343,19 @@ impl Wanted {
         })
     }
 
-    /// A problem with the histogram as a whole.
+    /// Locates a problem with the histogram as a whole.
     pub fn problem_of_name(&self, title: impl Into<String>) -> InFile {
         self.file.problem(Problem::new(self.at.clone(), title))
     }
 
-    /// A problem with the label of a key.
+    /// Locates a problem with the label of a key.
     pub fn problem_of_label(&self, key: &str, title: impl Into<String>) -> InFile {
         let at = self.label_places.get(key).unwrap_or(&self.at);
         self.file.problem(Problem::new(at.clone(), title))
     }
 
-    /// A problem in one of its texts: `recipe`, `count`, `between`, `event` or `trigger`. Where characters are written
-    /// otherwise than they are, as in `"\u0041"`, it is about all of the text.
+    /// Locates a problem in one of its texts: `recipe`, `count`, `between`, `event` or `trigger`.
+    /// If the text contains escapes, as in `"\u0041"`, marks all of it.
     pub fn problem_in(&self, word: &str, problem: Problem) -> InFile {
         let Some(span) = self.places.get(word) else {
             return self.file.problem(Problem {
@@ -368,7 +370,7 @@ impl Wanted {
             1
         };
         let is_as_it_stands = written.starts_with('\'') || !written.contains('\\');
-        // A newline behind three quotes is none of the text.
+        // TOML drops a newline right after three quotes.
         let starts = quotes + usize::from(quotes == 3 && written[3..].starts_with('\n'));
         let start = span.start + starts;
         let at = start + problem.at.start..start + problem.at.end;
@@ -387,7 +389,7 @@ impl File {
     }
 }
 
-/// What the parser says, with the word that was probably meant.
+/// Message of the parser, with a suggestion for an unknown word.
 fn syntax(text: &str, error: &toml::de::Error) -> Problem {
     let at = error.span().unwrap_or(text.len()..text.len());
     let message = error.message().lines().next().unwrap_or_default();
@@ -427,7 +429,7 @@ fn unit(text: Spanned<String>) -> Result<BucketUnit, Problem> {
     found.ok_or_else(problem)
 }
 
-/// `"0.5%"`.
+/// Parses a share: `"0.5%"`.
 fn budget(text: Spanned<String>) -> Result<f64, Problem> {
     let number = text.get_ref().strip_suffix('%').map(str::trim_end);
     let percent = number.and_then(|number| number.parse::<f64>().ok());
@@ -471,7 +473,7 @@ fn labels(labels: BTreeMap<Spanned<String>, Spanned<String>>) -> Result<BTreeMap
     Ok(pairs.collect())
 }
 
-/// What a key is called as a label, if nobody has said it: its name without modifiers, and nothing that a label cannot have.
+/// Default label of a key: its name without modifiers, with characters that labels forbid replaced.
 pub(super) fn label_name(key: &str) -> String {
     let field = match key.rfind('.') {
         Some(dot) if !key[dot..].contains(')') => &key[..dot],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The table `[push]`: where a service pushes what it reads, how, and how often.
+//! Table `[push]`: receiver, format, and interval of pushes.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use crate::push::Environment;
 use crate::push::Format;
 use crate::push::Temporality;
 
-/// From one push to the next, if nothing is said.
+/// Default interval between pushes.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// What the table says. What it does not say is up to the environment.
+/// Settings of the table. The environment supplies missing ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Destination {
     to: Option<String>,
@@ -28,7 +28,7 @@ pub struct Destination {
     json: Option<bool>,
 }
 
-/// What is in a file.
+/// Content of the table.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Table {
@@ -38,14 +38,14 @@ pub(super) struct Table {
     json: Option<bool>,
 }
 
-/// All that is needed to push.
+/// Complete settings for pushing.
 #[derive(Clone, Debug)]
 pub struct PushSettings {
-    /// The receiver.
+    /// Receiver of the batches.
     pub endpoint: Endpoint,
-    /// What batches are like.
+    /// Format of batches.
     pub format: Format,
-    /// From one push to the next.
+    /// Interval between pushes.
     pub interval: Duration,
 }
 
@@ -63,11 +63,11 @@ impl Destination {
         })
     }
 
-    /// With what the environment says where the table says nothing.
+    /// Completes the table with the environment.
     ///
     /// # Errors
     ///
-    /// What is wrong in the environment.
+    /// A variable of the environment is invalid.
     pub fn settings(&self, environment: &Environment<'_>) -> Result<PushSettings, push::Error> {
         let encoding = match self.json {
             Some(true) => Some(Encoding::Json),

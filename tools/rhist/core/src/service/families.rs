@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Metrics of a service: what its histograms have counted, and what is known of these.
+//! Metrics of a service: the counts of its histograms, and their state.
 
 use super::Service;
 use super::config::What;
@@ -19,16 +19,16 @@ use crate::table::BucketUnit;
 use crate::table::Fold;
 use crate::table::Losses;
 
-/// What all names begin with.
+/// Prefix of all metrics.
 const PREFIX: &str = "rhist_";
 
-/// What names begin with that are about the service itself. No histogram is called so.
+/// Prefix of metrics about the service itself. Histograms cannot have this name.
 pub(super) const OWN: &str = "serve";
 
-/// A number of losses, if it is known.
+/// Reads a number of losses, if known.
 type Lost = fn(&Losses) -> Option<u64>;
 
-/// Losses of a histogram: the name of the metric, its help, and the number.
+/// Metrics of a histogram's losses: name, help, and number.
 pub(super) const LOSSES: [(&str, &str, Lost); 6] = [
     (
         "dropped",
@@ -58,11 +58,11 @@ pub(super) const LOSSES: [(&str, &str, Lost); 6] = [
     ),
 ];
 
-/// Names of labels, in the place of keys.
+/// Labels of a histogram, one for each key.
 pub struct LabelNames(pub(super) Vec<String>);
 
 impl Service {
-    /// Names of labels of all histograms, parallel to [`Self::histograms()`]; families refer to them.
+    /// Labels of all histograms, parallel to [`Self::histograms()`]; families refer to them.
     pub fn label_names(&self) -> Vec<LabelNames> {
         self.histograms
             .iter()
@@ -70,10 +70,11 @@ impl Service {
             .collect()
     }
 
-    /// Gives `take` each family, those of a histogram after the other: there is never memory for all of them.
+    /// Calls `take` for each family, one histogram after the other, so that they are never all in
+    /// memory.
     pub fn families<'a>(&'a self, names: &'a [LabelNames], mut take: impl FnMut(Family<'a>)) {
         let mut known = FamilyNames::default();
-        // Before the first row it is not known of what kind its values are.
+        // Skips empty families: before the first row, the kind of values is unknown.
         let mut take = |family: Family<'a>| {
             if !family.points.is_empty() {
                 take(family);
@@ -81,7 +82,7 @@ impl Service {
         };
         for (histogram, LabelNames(labels)) in self.histograms.iter().zip(names) {
             for mut family in of_histogram(histogram, labels) {
-                // Two histograms can make one name of two: `a` of `b_c`, and `a_b` of `c`.
+                // Two histograms can yield the same name: `a` with `b_c`, and `a_b` with `c`.
                 known.take(&mut family);
                 take(family);
             }
@@ -90,7 +91,7 @@ impl Service {
     }
 }
 
-/// Names of labels: those of the configuration, or of the keys. No two are the same.
+/// Labels of a histogram, from the configuration or from the keys. All differ.
 fn labels(histogram: &Watched) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for column in histogram.totals.keys() {
@@ -104,7 +105,7 @@ fn labels(histogram: &Watched) -> Vec<String> {
     names
 }
 
-/// What a histogram has counted.
+/// Families for the counts of a histogram.
 fn of_histogram<'a>(histogram: &'a Watched, labels: &'a [String]) -> Vec<Family<'a>> {
     let Some(start) = histogram.started() else {
         return Vec::new();
@@ -134,7 +135,7 @@ fn of_histogram<'a>(histogram: &'a Watched, labels: &'a [String]) -> Vec<Family<
         start_ns,
     };
     let mut families = Vec::new();
-    // Each value of a distribution is a hit.
+    // With a distribution, the hits are its count.
     if !(0..values.len()).any(is_dist) {
         let mut hits = Family::new(name.clone(), "", Kind::Counter, summary.clone());
         let hit = |set: &Set<'a>| point(set, Value::Whole(set.row.hits.into()), Some(start));
@@ -184,7 +185,7 @@ fn of_histogram<'a>(histogram: &'a Watched, labels: &'a [String]) -> Vec<Family<
             family.points.push(point(set, value, start_ns));
         }
         families.push(family);
-        // Quantiles of such a distribution do not know of these values.
+        // Quantiles of the distribution exclude these values.
         let lost = |set: &Set<'a>| match set.row.values.get(n) {
             Some(table::Value::Dist(dist)) if dist.without_bucket() > 0 => {
                 Some(point(set, Value::Whole(dist.without_bucket().into()), Some(start)))
@@ -203,7 +204,7 @@ fn of_histogram<'a>(histogram: &'a Watched, labels: &'a [String]) -> Vec<Family<
     families
 }
 
-/// A value as a part of a name: `common_timestamp-$ts0` has characters that none may have.
+/// Part of a metric's name for a value. Replaces invalid characters, as in `common_timestamp-$ts0`.
 fn value_name(column: &str, fold: Fold) -> String {
     let end = match fold {
         Fold::Sum => "",
@@ -213,7 +214,7 @@ fn value_name(column: &str, fold: Fold) -> String {
     label_name(column) + end
 }
 
-/// In what unit its buckets are.
+/// Unit of the histogram's buckets.
 fn bucket_unit(histogram: &Watched) -> BucketUnit {
     match &histogram.wanted.settings.what {
         What::Words { .. } => histogram.wanted.settings.unit,
@@ -226,7 +227,7 @@ fn bucket_unit(histogram: &Watched) -> BucketUnit {
     }
 }
 
-/// What is known of each histogram.
+/// Families about the state of each histogram.
 fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
     let family = |name: &str, unit, kind, help: &str| Family::new(format!("{PREFIX}{OWN}_{name}"), unit, kind, help);
     let counter = |name: &str, help: &str| family(name, "", Kind::Counter, help);
@@ -327,7 +328,7 @@ fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
         .collect()
 }
 
-/// Whether a histogram may be called so.
+/// Whether a histogram may have this name.
 pub(super) fn is_free(name: &str) -> bool {
     [OWN, "push"]
         .iter()

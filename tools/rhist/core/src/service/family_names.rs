@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Names of metrics, of which no two families may write the same.
+//! Unique names of metric families.
 
 use std::collections::BTreeSet;
 
 use crate::metrics::Family;
 use crate::metrics::Kind;
 
-/// Names that families have taken.
+/// Names in use.
 #[derive(Debug, Default)]
 pub(super) struct FamilyNames(BTreeSet<String>);
 
 impl FamilyNames {
-    /// Takes the names of a family. If it writes one that another family has, it gets the number 2 or a higher one, before
-    /// its unit, which has to be last.
+    /// Reserves the names of a family. On a conflict, renames the family with the number 2 or
+    /// higher, before the unit, which must stay at the end.
     pub fn take(&mut self, family: &mut Family<'_>) {
         let unit = format!("_{}", family.unit);
         let (stem, unit) = match family.name.strip_suffix(&unit) {
@@ -29,7 +29,7 @@ impl FamilyNames {
     }
 }
 
-/// Names that a family has, or has for its samples, in one format or another.
+/// All names that a family uses in any format, including the ones of its samples.
 fn written(family: &Family<'_>) -> impl Iterator<Item = String> {
     let suffixes: &[&str] = match family.kind {
         Kind::Counter => &["", "_total", "_created"],
@@ -44,7 +44,7 @@ fn written(family: &Family<'_>) -> impl Iterator<Item = String> {
 mod tests {
     use super::*;
 
-    /// Names of families that come one after the other.
+    /// Final names of families that are added in this order.
     fn named(families: &[(&str, &'static str, Kind)]) -> Vec<String> {
         let mut names = FamilyNames::default();
         let name = |&(name, unit, kind): &(&str, &'static str, Kind)| {
@@ -66,12 +66,12 @@ mod tests {
             named(&[("d", "", histogram), ("d_sum", "", counter), ("d_created", "", gauge)]),
             ["d", "d_sum_2", "d_created_2"]
         );
-        // The other way round.
+        // In the opposite order.
         assert_eq!(
             named(&[("d_count", "", counter), ("d", "", histogram), ("d_2", "", counter)]),
             ["d_count", "d_2", "d_2_2"]
         );
-        // A gauge has no sum.
+        // Gauges do not use the suffix `_sum`.
         assert_eq!(named(&[("d", "", gauge), ("d_sum", "", gauge)]), ["d", "d_sum"]);
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Keys as values of labels.
+//! Values of labels, made from keys.
 
 use std::fmt::Write;
 
@@ -11,21 +11,21 @@ use crate::table::Frame;
 use crate::table::Key;
 use crate::table::Text;
 
-/// What is there in the place of an address.
+/// Substitute for an address.
 const HIDDEN: &str = "address";
 
-/// Makes labels of keys.
+/// Formats keys as labels.
 pub struct Labeler<'a> {
-    /// Which kinds of numbers have names.
+    /// Source of the kinds of names.
     pub question: &'a Question,
-    /// These names.
+    /// Names of numbers.
     pub names: &'a Names,
-    /// Whether addresses of the kernel may be told: they undo the randomisation of its address space.
+    /// Whether to expose kernel addresses, which defeats address space randomization.
     pub addresses: bool,
 }
 
 impl Labeler<'_> {
-    /// The value of a label. Nothing in it is interpreted by a terminal.
+    /// Value of a label, without characters that a terminal would interpret.
     pub fn label(&self, column: &Column, key: &Key) -> String {
         match key {
             Key::Number(number) => {
@@ -89,7 +89,7 @@ mod tests {
             &Key::Address(frame(Some(address), Some("do_idle+0x12/0x30"))),
             "do_idle+0x12/0x30",
         );
-        // In a signed field.
+        // The same address in a signed field.
         let signed = i128::from(address.cast_signed());
         for key in [
             Key::Number(signed),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What a scrape costs, from the text of the kernel's files to what is sent. Only tells something of an optimized build: run
-//! with `./test scrapes`.
+//! Measures the cost of a scrape, from the text of the kernel's files to the answer. Meaningful
+//! only in an optimized build: run with `./test scrapes`.
 
 use std::fmt::Write;
 use std::fs;
@@ -17,22 +17,23 @@ use crate::metrics::prometheus::Format;
 use crate::plan::Id;
 use crate::question::Reading;
 
-/// Histograms of the service.
+/// Number of histograms.
 const HISTOGRAMS: u64 = 20;
 
-/// Keys of each.
+/// Number of keys of each.
 const KEYS: u64 = 1000;
 
-/// Most milliseconds of a CPU for a scrape of 20,000 series.
+/// Limit of a scrape of 20,000 series, in milliseconds of CPU time.
 const MOST_MS: f64 = 100.0;
 
-/// Most milliseconds for one in 15 seconds to take half a per cent of a CPU, without what the kernel takes.
+/// Limit of a scrape every 15 seconds for half a per cent of a CPU, without the kernel's part, in
+/// milliseconds.
 const SHARE_MS: f64 = 75.0;
 
-/// Most memory, in KiB, with as many label sets as there are by default.
+/// Limit of memory with the default number of label sets, in KiB.
 const MOST_MEMORY: u64 = 20 << 10;
 
-/// And with ten times as many: what is sent is 8 MB then.
+/// Limit with ten times as many label sets, when the answer has 8 MB.
 const MORE_MEMORY: u64 = 48 << 10;
 
 fn text(second: u64) -> String {
@@ -75,7 +76,8 @@ fn service(limit: u32) -> Service {
     service
 }
 
-/// Reads all histograms, and writes them. Returns how many samples there are.
+/// Reads all histograms, and writes them. Returns the number of samples, and the size of the
+/// answer.
 fn scrape(service: &mut Service, text: &str, format: Format) -> (usize, usize) {
     for histogram in &mut service.histograms {
         let one = jsonl::read(text.as_bytes()).unwrap().pop().unwrap();
@@ -93,7 +95,7 @@ fn scrape(service: &mut Service, text: &str, format: Format) -> (usize, usize) {
     (lines.count(), body.len())
 }
 
-/// Peak of the memory of this process.
+/// Peak memory of this process, in KiB.
 fn peak_kib() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
