@@ -75,7 +75,7 @@ pub struct Difference {
     pub medians: [f64; 2],
     /// Number of intervals in A and in B with enough values for this measure.
     pub intervals: [usize; 2],
-    /// Factor from A to B: see [`stats::ratio()`]. `None` if a number is 0.
+    /// Factor from A to B: see [`stats::ratio()`].
     pub ratio: Option<Ratio>,
     /// Cliff's delta: see [`stats::MannWhitney::delta`].
     pub delta: f64,

@@ -236,7 +236,7 @@ impl Run {
         let instance = self.instance();
         if_there(instance.truncate(TASKS))?;
         if let Some(journal) = &mut self.journal {
-            // If this fails, `--keep` has no effect when the process is terminated.
+            // If this fails, `--keep` does not work when the process is terminated.
             let _ = journal.note_begun();
         }
         Ok(())

@@ -2,47 +2,51 @@
 
 //! Statistics that compare two samples without assuming a distribution.
 //!
-//! A sample is a number per interval, such as a quantile. Events themselves are no sample: they come in bursts and depend on
-//! each other, so that a test on them would find anything significant.
+//! A sample is one number per interval, such as a quantile. Single events are unsuitable as a
+//! sample: they come in bursts and depend on each other, so a test on them would find anything
+//! significant.
 
 use std::cmp::Ordering;
 
-/// Up to how many numbers in each sample, if all are different, the probability is counted and not approximated.
+/// Maximum size of both samples for an exact probability, provided that all numbers differ.
+/// Otherwise it is approximated.
 const MAX_EXACT: usize = 25;
 
-/// Two-sided probability that an interval for a ratio misses, as in 95 %.
+/// Two-sided probability that a confidence interval of 95 % misses the true ratio.
 const MISS: f64 = 0.05;
 
-/// The quantile of the normal distribution for that.
+/// Quantile of the normal distribution for this probability.
 const MISS_Z: f64 = 1.959963984540054;
 
-/// Whether two samples differ: the test of Mann and Whitney.
+/// Mann-Whitney test, which decides whether two samples differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MannWhitney {
-    /// Pairs of a number of each sample in which that of the second is larger; equal ones count one half.
+    /// Number of pairs (one number from each sample) in which the second sample's number is larger;
+    /// equal ones count one half.
     pub u: f64,
-    /// Probability of a difference at least this large, in either direction, if both samples were of the same kind.
+    /// Probability of a difference at least this large, in either direction, if both samples had
+    /// the same distribution.
     pub p: f64,
-    /// Cliff's delta: the part of all pairs in which that of the second is larger, less the part in which it is smaller. From
-    /// -1 to 1.
+    /// Cliff's delta: the share of pairs in which the second sample's number is larger, minus the
+    /// share in which it is smaller. From -1 to 1.
     pub delta: f64,
 }
 
-/// By what the numbers of one sample are to be multiplied to be like those of another.
+/// Factor from the numbers of one sample to the numbers of another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
-    /// The estimate of Hodges and Lehmann: the median of the ratios of all pairs.
+    /// Hodges-Lehmann estimate: the median of the ratios of all pairs.
     pub value: f64,
-    /// With a probability of at least 95 %, the true one is not below this.
+    /// Lower end of the 95 % confidence interval.
     pub low: f64,
-    /// Nor above this.
+    /// Upper end of the 95 % confidence interval.
     pub high: f64,
 }
 
-/// Compares two samples. `None` if one has no numbers, or something in it is no number.
+/// Compares two samples. `None` if one is empty, or contains a NaN or an infinity.
 ///
-/// Exact if each has at most 25 numbers, and all are different. Otherwise the normal approximation, with corrections for ties
-/// and continuity.
+/// Exact if each has at most 25 numbers, and all are different. Otherwise the normal approximation,
+/// with corrections for ties and continuity.
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<MannWhitney> {
     let (a, b) = (sorted(a)?, sorted(b)?);
     let (m, n) = (a.len() as f64, b.len() as f64);
@@ -76,8 +80,8 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<MannWhitney> {
     })
 }
 
-/// How much larger the numbers of `b` are than those of `a`. `None` if one is not above zero, or there are too few for an
-/// interval.
+/// Estimates the factor from the numbers of `a` to the numbers of `b`. `None` if a number is not
+/// positive, or if the samples are too small for a confidence interval.
 pub fn ratio(a: &[f64], b: &[f64]) -> Option<Ratio> {
     let logarithms = |sample: &[f64]| sorted(&sample.iter().map(|number| number.ln()).collect::<Vec<_>>());
     let (a, b) = (logarithms(a)?, logarithms(b)?);
@@ -91,8 +95,8 @@ pub fn ratio(a: &[f64], b: &[f64]) -> Option<Ratio> {
     })
 }
 
-/// Corrects probabilities of several tests for their number, as Holm does: the probability that any of those that are called
-/// significant is so by chance stays below the level.
+/// Corrects the probabilities of several tests with the method of Holm: the probability of any
+/// false positive among them stays below the level.
 pub fn holm(probabilities: &mut [f64]) {
     let mut order: Vec<usize> = (0..probabilities.len()).collect();
     order.sort_by(|&i, &j| probabilities[i].total_cmp(&probabilities[j]));
@@ -104,8 +108,8 @@ pub fn holm(probabilities: &mut [f64]) {
     }
 }
 
-/// How much numbers of a series are like the one before: 0 not at all, 1 entirely. `None` if there are fewer than three, or all
-/// are the same.
+/// Correlation of each number with the one before it: 0 for none, 1 for full. `None` for fewer than
+/// three numbers, or if all are equal.
 pub fn autocorrelation(series: &[f64]) -> Option<f64> {
     if series.len() < 3 {
         return None;
@@ -117,7 +121,7 @@ pub fn autocorrelation(series: &[f64]) -> Option<f64> {
     correlation.is_finite().then_some(correlation)
 }
 
-/// The median. `None` if there is none.
+/// Median of a sample. `None` if the sample is empty.
 pub fn median(sample: &[f64]) -> Option<f64> {
     let sample = sorted(sample)?;
     let middle = sample.len() / 2;
@@ -136,7 +140,7 @@ fn sorted(sample: &[f64]) -> Option<Vec<f64>> {
     Some(sample)
 }
 
-/// In how many pairs that of `a` is `below` that of `b`. Both are sorted.
+/// Number of pairs in which `a`'s number is `below` `b`'s. Both must be sorted.
 fn pairs(a: &[f64], b: &[f64], below: impl Fn(f64, f64) -> bool) -> u64 {
     let mut place = 0;
     let mut count = 0;
@@ -149,16 +153,18 @@ fn pairs(a: &[f64], b: &[f64], below: impl Fn(f64, f64) -> bool) -> u64 {
     count
 }
 
-/// The difference at this rank, from 1, of the differences `b - a` of all pairs. Both are sorted.
+/// The difference of this rank, from 1, among the differences `b - a` of all pairs. Both must be
+/// sorted.
 fn difference(a: &[f64], b: &[f64], rank: u64) -> f64 {
     let (Some(first_a), Some(last_a), Some(first_b), Some(last_b)) = (a.first(), a.last(), b.first(), b.last()) else {
         return f64::NAN;
     };
     let (mut low, mut high) = (first_b - last_a, last_b - first_a);
-    // There are too many pairs to list them. Each step halves where it can be, until there is no number in between.
+    // Bisects, since a list of all pairs would be too long. Ends when no number lies between the
+    // two limits.
     loop {
         let middle = low + (high - low) / 2.0;
-        // How many are above is found by numbers of b, so that the pairs do not have to be sorted.
+        // Counted for each number of b, which needs no sorted pairs.
         let not_above = pairs(b, a, |b, a| b - a <= middle);
         match (not_above >= rank, middle > low && middle < high) {
             (true, true) => high = middle,
@@ -169,8 +175,8 @@ fn difference(a: &[f64], b: &[f64], rank: u64) -> f64 {
     }
 }
 
-/// How many differences are to be left out at either end so that the others have the true one with 95 %, plus one: the rank of
-/// the first that is not. `None` if there are too few.
+/// Rank of the first difference inside the 95 % confidence interval, counted from either end.
+/// `None` if the samples are too small.
 fn outside(m: usize, n: usize) -> Option<u64> {
     let rank = if m <= MAX_EXACT && n <= MAX_EXACT {
         let mut below = 0.0;
@@ -186,9 +192,10 @@ fn outside(m: usize, n: usize) -> Option<u64> {
     (rank >= 1.0).then_some(rank as u64)
 }
 
-/// The probability of each U from 0 to `m * n`, if both samples are of the same kind.
+/// Probability of each U from 0 to `m * n`, if both samples have the same distribution.
 fn distribution(m: usize, n: usize) -> Vec<f64> {
-    // Coefficients of the Gaussian binomial: the product of (1 - q^(n+i)) / (1 - q^i). Below 2^53 for 25 and 25: exact.
+    // Coefficients of the Gaussian binomial: the product of (1 - q^(n+i)) / (1 - q^i). Below 2^53
+    // for 25 and 25, so they are exact.
     let mut counts = vec![0.0; m * n + 1];
     counts[0] = 1.0;
     for i in 1..=m {
@@ -203,12 +210,12 @@ fn distribution(m: usize, n: usize) -> Vec<f64> {
     counts.iter().map(|count| count / total).collect()
 }
 
-/// The complementary error function for numbers from 0.
+/// Complementary error function for numbers from 0.
 fn erfc(x: f64) -> f64 {
     let scale = (-x * x).exp() / std::f64::consts::PI.sqrt();
     match x.partial_cmp(&2.5) {
         Some(Ordering::Less) => {
-            // Taylor's series of the error function.
+            // Taylor series of the error function.
             let (mut term, mut sum) = (x, x);
             for i in 1..60 {
                 term *= 2.0 * x * x / (2 * i + 1) as f64;
@@ -216,7 +223,7 @@ fn erfc(x: f64) -> f64 {
             }
             1.0 - 2.0 * scale * sum
         }
-        // A continued fraction.
+        // Continued fraction.
         _ => scale / (1..60).rev().fold(x, |tail, i| x + i as f64 / 2.0 / tail),
     }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What was probably meant: the names that are nearest to a wrong one.
+//! Suggests similar names for a wrong one.
 
-/// How many names are suggested at most.
+/// Maximum number of suggestions.
 const NAMES_MAX: usize = 3;
 
-/// The names that are near enough to `word` to be what was meant, the nearest first; at most three.
+/// Names similar to `word`, the nearest first; at most three.
 ///
-/// Near are those with few changed, missing, added or swapped characters (Damerau and Levenshtein), without regard to
-/// case. If there is none, those that `word` is a part of, or that are parts of `word`.
+/// Similar names differ in few changed, missing, added or swapped characters (Damerau-Levenshtein
+/// distance), ignoring case. Without any, returns names that contain `word` or are contained in it.
 pub fn near<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let word = word.to_lowercase();
     let length = word.chars().count();
@@ -30,7 +30,7 @@ pub fn near<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a
     }
     found.sort_unstable();
     found.dedup();
-    // If there is a good one, others that are further away only confuse.
+    // Drops worse matches if a good one exists.
     if let Some(&(nearest, _)) = found.first() {
         found.retain(|&(distance, _)| nearest > limit || distance == nearest);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Keys, values and filters: what is taken, and that a problem is always within the text. What is said about those that
-//! are not taken is in the snapshots of the command.
+//! Checks which keys, values and filters are accepted, and that problems point into the text.
+//! Messages are tested by the snapshots of the command.
 
 use proptest::prelude::*;
 use rhist_core::grammar::check_filter;
@@ -39,7 +39,7 @@ fn good_keys() {
     assert_eq!(check_keys(&kmalloc(), "call_site.sym-offset,ptr.sym"), Ok(()));
 }
 
-/// The event of a TCP segment that is sent again.
+/// The event of a retransmitted TCP segment.
 fn retransmit() -> Format {
     Format::parse(
         "name: tcp_retransmit_skb\nID: 1\nformat:
@@ -118,7 +118,7 @@ fn strings_elsewhere() {
     assert!(check_value(&event, "caller.string").is_err());
 }
 
-/// What a system call is given by its address, the event has, too.
+/// Strings passed to a system call by address are also fields of the event.
 #[test]
 fn addresses_of_texts() {
     let openat = Format::parse(include_str!("fixtures/events/syscalls/sys_enter_openat/format")).unwrap();
@@ -131,7 +131,7 @@ fn addresses_of_texts() {
         (problem.at, problem.label.as_str()),
         (7..15, "did you mean __filename_val?")
     );
-    // The kernel would read its own memory there.
+    // The kernel would read kernel memory at that address.
     let problem = check_keys(&openat, "filename.string").unwrap_err();
     assert_eq!(problem.label, "did you mean __filename_val?");
     for filter in ["filename ~ \"/etc/*\"", "flags == 1 && filename == \"/etc\""] {
@@ -145,7 +145,7 @@ fn addresses_of_texts() {
     ] {
         assert_eq!(check_filter(&openat, filter), Ok(()), "{filter}");
     }
-    // An older kernel has not.
+    // Older kernels lack the field.
     let mut older = openat;
     older.fields.retain(|field| field.name != "__filename_val");
     assert_eq!(check_key(&older, "filename"), Ok(()));

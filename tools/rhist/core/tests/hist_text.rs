@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Reads `hist` files that a kernel made, and files that something was done to.
+//! Reads `hist` files of a kernel, and modified ones.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ fn fixture(name: &str) -> Vec<u8> {
     fs::read(folder.join(name)).unwrap()
 }
 
-/// What the text of C and that of rhist have.
+/// Fixtures whose text exists from C and from rhist.
 const BOTH: [&str; 6] = ["plain", "names", "modifiers", "actions", "log2", "full"];
 const RHIST: [&str; 3] = ["dist", "dist_units", "log2_fine"];
 
@@ -30,10 +30,10 @@ fn text(name: &str) -> Vec<Histogram> {
     hist_text::read(&fixture(name)[..]).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Entries, by their keys.
+/// Entries by their keys.
 type Entries = BTreeMap<Vec<Key>, (u64, Vec<Value>, Vec<(String, Key)>)>;
 
-/// Entries of a table as the text has them, from either reader.
+/// Entries of a table reduced to the content of the text, to compare both readers.
 fn entries(histogram: &Histogram) -> Entries {
     let unsigned = |number: i128| if number < 0 { number + (1 << 64) } else { number };
     let key = |key: &Key| match key {
@@ -59,7 +59,7 @@ fn entries(histogram: &Histogram) -> Entries {
         Value::Unknown => Value::Unknown,
     };
     let saved = |(name, value): &(Arc<str>, Key)| (name.to_string(), key(value));
-    // The text says nothing of these with an action snapshot().
+    // The text omits these for an action snapshot().
     let worst = |row: &rhist_core::table::Row| match &row.worst {
         Some(worst) if !histogram.trigger.to_string().contains(".snapshot(") => {
             let value = ("value".to_owned(), Key::Number(worst.value));
@@ -69,7 +69,7 @@ fn entries(histogram: &Histogram) -> Entries {
     };
     let rows = histogram.table.rows.iter().map(|row| {
         let mut values: Vec<Value> = row.values.iter().enumerate().map(value).collect();
-        // Those of .min are with a sign in both.
+        // The text shows .min and .max with a sign.
         for (column, (value, own)) in histogram.table.values.iter().zip(values.iter_mut().zip(&row.values)) {
             if column.fold != rhist_core::table::Fold::Sum {
                 *value = own.clone();
@@ -80,7 +80,7 @@ fn entries(histogram: &Histogram) -> Entries {
     rows.collect()
 }
 
-/// A function as the text has it: an address only where there is no symbol.
+/// A function as in the text: an address only if it has no symbol.
 fn shown(frame: &Frame) -> Frame {
     Frame {
         address: frame.address.filter(|_| frame.symbol.is_none()),
@@ -88,7 +88,7 @@ fn shown(frame: &Frame) -> Frame {
     }
 }
 
-/// Without stacks, and times: those of C and of rhist are others.
+/// Excludes stacks and times, which differ between C and rhist.
 fn comparable(histogram: &&Histogram) -> bool {
     let trigger = histogram.trigger.to_string();
     !trigger.contains("common_stacktrace")
@@ -149,7 +149,7 @@ fn hits_are_those_of_the_totals() {
 
 #[test]
 fn quantiles_of_log2_hold_those_of_distributions() {
-    // The same events: C has them by powers of two, rhist in a distribution.
+    // The same events: by powers of two from C, as a distribution from rhist.
     let log2 = text("log2.c.txt").remove(0).table;
     let folded = log2.fold_range(1, Default::default(), Some(0), |_| ());
     let dist = jsonl::read(&fixture("dist.jsonl")[..]).unwrap().remove(0).table;
@@ -180,7 +180,7 @@ fn a_cut_text_is_not_whole() {
     for end in 0..whole.len() {
         let whole_ones = whole[..end].windows(9).filter(|window| window == b"Dropped: ").count();
         match hist_text::read(&whole[..end]) {
-            // All before were whole, and the line of the last total as well.
+            // Accepted only if all histograms are whole, including the line of the last total.
             Ok(histograms) => {
                 assert_eq!(histograms.len(), whole_ones, "{end}");
                 assert!(whole[..end].ends_with(b"\n") || end == 0);
@@ -224,7 +224,7 @@ proptest! {
     }
 }
 
-/// How many bytes are replaced, and by what.
+/// Number of bytes to replace, and the replacement.
 fn mutation() -> impl Strategy<Value = (usize, Vec<u8>)> {
     let texts = [
         " ",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Reads `hist_jsonl` files that a kernel made, and files that something was done to.
+//! Reads `hist_jsonl` files of a kernel, and modified ones.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use rhist_core::jsonl;
 use rhist_core::table::ReadError;
 use rhist_core::table::Value;
 
-/// All of them: names and contents.
+/// All fixtures: names and contents.
 fn fixtures() -> Vec<(String, Vec<u8>)> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let mut paths: Vec<PathBuf> = fs::read_dir(folder)
@@ -81,11 +81,11 @@ proptest! {
         let fixtures = fixtures();
         let (_, file) = file.get(&fixtures);
         let part = &file[..end.index(file.len())];
-        // But whole histograms, and a file whose last newline is missing.
+        // Accepted only if all histograms are whole; the last newline may be missing.
         let trailers = part.split(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\"complete\":true}")).count();
         match jsonl::read(part) {
             Ok(histograms) => prop_assert_eq!(histograms.len(), trailers),
-            // A part of a header is no line of JSON, and says nothing of what was to follow.
+            // A truncated header is invalid JSON, and does not show whether more was to follow.
             Err(ReadError::Format { .. }) => {
                 const HEADER: &[u8] = b"{\"type\":\"header\",";
                 let last = part.rsplit(|&byte| byte == b'\n').next().unwrap();
@@ -120,7 +120,7 @@ proptest! {
     }
 }
 
-/// How many bytes are replaced, and by what.
+/// Number of bytes to replace, and the replacement.
 fn mutation() -> impl Strategy<Value = (usize, Vec<u8>)> {
     let texts = [
         "",

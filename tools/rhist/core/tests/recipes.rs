@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! All recipes of the package can be read.
+//! Checks that all recipes of the package parse.
 
 use std::collections::BTreeSet;
 
@@ -48,7 +48,7 @@ fn the_example_of_the_page_is_a_recipe() {
     );
 }
 
-/// Words of a recipe that are not names that its author has chosen.
+/// Keywords of a recipe, without names that its author has chosen.
 fn words(value: &toml::Value, words: &mut BTreeSet<String>) {
     match value {
         toml::Value::Table(table) => {
@@ -82,7 +82,7 @@ fn the_page_has_all_words() {
             words(&toml::Value::Table(text.parse().unwrap()), &mut found);
         }
     }
-    // serde lists the words of a table where it finds another one, but not those of `Recipe` itself.
+    // serde lists the valid members of a table after an unknown one, except for `Recipe` itself.
     let error = |table: &str| {
         Recipe::parse(&format!("summary = ''\nabout = ''\n{table}\nnone = 1\n"))
             .unwrap_err()
@@ -106,7 +106,7 @@ fn the_page_has_all_words() {
     }
 }
 
-/// Each recipe, with each of its ways to measure.
+/// Each recipe with each of its measurements.
 fn measures() -> Vec<(String, Measure)> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../recipes");
     let mut found = Vec::new();

@@ -7,7 +7,7 @@ use std::ops::Range;
 /// A word, number, string or sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token<'a> {
-    /// Its kind.
+    /// Word, number, string or sign.
     pub kind: TokenKind,
     /// Text as written.
     pub text: &'a str,

@@ -46,7 +46,7 @@ pub(super) enum Modifier {
     Percent,
     Graph,
     Stack,
-    /// `.stacktrace` of a field.
+    /// `.stacktrace` of a field of the record.
     FieldStack,
     Min,
     Max,

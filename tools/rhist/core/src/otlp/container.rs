@@ -15,8 +15,9 @@ pub fn is_path(field: &str) -> bool {
 ///
 /// ```text
 /// /docker/ID                                         Docker and others that make groups themselves
-/// /system.slice/docker-ID.scope                      runtimes that let systemd make them: also libpod-ID, crio-ID
-/// /kubepods.slice/….slice/cri-containerd-ID.scope    Kubernetes; /kubepods/burstable/podUID/ID without systemd
+/// /system.slice/docker-ID.scope                      made by systemd; also libpod-ID, crio-ID
+/// /kubepods.slice/….slice/cri-containerd-ID.scope    Kubernetes with systemd
+/// /kubepods/burstable/podUID/ID                     Kubernetes without systemd
 /// /ecs/TASK/ID                                       Amazon ECS: ID may be HEX-DIGITS
 /// ```
 pub fn id(path: &str) -> Option<&str> {

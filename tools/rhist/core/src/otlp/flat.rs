@@ -6,7 +6,7 @@
 //! | key | attributes |
 //! |---|---|
 //! | number | the number; of more than 63 bits: a string |
-//! | number with a name, task, system call | the number, and the name in a second attribute with the suffix `.name` |
+//! | number with a name, task, system call | the number; the name in a second attribute, `….name` |
 //! | string | a string, with `\x…` for invalid UTF-8 and for terminal control characters |
 //! | address | its symbol, or `0x…` |
 //! | stack | a string, the outermost function first, with `;` in between |

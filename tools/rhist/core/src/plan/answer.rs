@@ -88,7 +88,7 @@ impl End {
 pub(super) enum Shows {
     /// No rows: the histogram only holds a variable.
     Nothing,
-    /// No rows and no losses: it voids starts, even if it has no entry left.
+    /// Neither rows nor losses: it voids starts, even if it has no entry left.
     Void,
     /// No rows: it generates a synthetic event for each hit that finds a start. Its other hits are
     /// reported.

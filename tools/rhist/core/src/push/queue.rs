@@ -4,9 +4,9 @@
 //! ends or is killed are sent by the next process.
 //!
 //! ```text
-//! STATE/push/http%3A%2F%2Flocalhost%3A4318%2Fv1%2Fmetrics/     one folder for each receiver
-//!     1/  2/  …                                                 one for each concurrent process, locked with flock(2)
-//!         00000000000000000041                                  a batch
+//! STATE/push/http%3A%2F%2Flocalhost%3A4318%2Fv1%2Fmetrics/    one folder per receiver
+//!     1/  2/  …                         one per concurrent process, locked with flock(2)
+//!         00000000000000000041          a batch
 //! ```
 //!
 //! Entries with other names, and anything but regular files, are left alone.
@@ -373,7 +373,7 @@ impl Queue {
         self.entries.len()
     }
 
-    /// Whether the queue has no batches.
+    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Histograms that are there as long as a service runs: which ones, by its configuration, and what they have counted.
+//! Histograms that run as long as a service: chosen by its configuration, with the totals of their
+//! counts.
 
 mod budget;
 mod config;
@@ -42,42 +43,42 @@ use crate::question::Source;
 use crate::recording::Replay;
 use watched::World;
 
-/// How long nobody may have read before they are read for their own sake: a reading is what is kept of a histogram that is
-/// gone, and what its cost is known by.
+/// Longest time between reads, if nobody scrapes. A reading keeps the counts of a histogram that
+/// disappears, and yields its cost.
 const READ_EACH: Duration = Duration::from_secs(15);
 
-/// The first time: a histogram that costs too much is found soon.
+/// Delay of the first read, to find a too expensive histogram soon.
 const READ_FIRST: Duration = Duration::from_secs(3);
 
 /// The histograms of a configuration.
 pub struct Service {
-    /// In the order of the configuration.
+    /// Histograms in the order of the configuration.
     histograms: Vec<Watched>,
     journals: Journals,
     id: Id,
-    /// Runs that this process has begun.
+    /// Number of runs that this process has begun.
     runs: u32,
-    /// When all were read last, and how long it took.
+    /// Time of the last read of all histograms, and its duration.
     last_read: Option<(Instant, Duration)>,
-    /// Since when some have run that nobody has read yet.
+    /// Start of the first run that has not been read yet.
     fresh: Option<Instant>,
 }
 
-/// What a new configuration changed.
+/// Differences between two configurations.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Names of histograms that were not there.
+    /// Names of new histograms.
     pub added: Vec<String>,
-    /// Those that are no longer there.
+    /// Names of histograms that were removed.
     pub removed: Vec<String>,
-    /// Those that begin anew, since they are others.
+    /// Names of histograms that restart, because their settings differ.
     pub changed: Vec<String>,
-    /// How many are as they were.
+    /// Number of histograms that continue.
     pub same: usize,
 }
 
 impl Service {
-    /// A service without histograms. `id` is that of this process.
+    /// Creates a service without histograms. `id` is the ID of this process.
     pub fn new(id: Id, journals: Journals) -> Self {
         Self {
             histograms: Vec::new(),
@@ -89,7 +90,8 @@ impl Service {
         }
     }
 
-    /// Takes another configuration. Histograms that are the same in both go on; one whose budget alone is another, too.
+    /// Applies another configuration. A histogram continues if nothing but its budget and its
+    /// classic buckets differs.
     pub fn apply(&mut self, config: Config, now: Instant) -> Changes {
         let mut changes = Changes::default();
         let mut before = std::mem::take(&mut self.histograms);
@@ -119,8 +121,9 @@ impl Service {
         changes
     }
 
-    /// Has a histogram of the configuration count what a recording has, from reading to reading, and not what happens on this
-    /// machine. `names` are those of its numbers. For tests of what is made of the metrics of many machines.
+    /// Feeds a histogram of the configuration from a recording instead of this machine, one reading
+    /// at a time. `names` resolves the recording's numbers. For tests with metrics of many
+    /// machines.
     pub fn replay(
         &mut self,
         name: &str,
@@ -135,8 +138,8 @@ impl Service {
         Ok(())
     }
 
-    /// Makes one histogram that is due, so that the caller can answer scrapes before the next.
-    /// Returns what is to be logged.
+    /// Starts one histogram that is due, so that the caller can answer scrapes before the next.
+    /// Returns an event for the log.
     pub fn tick(&mut self, planner: &dyn Planner, now: Instant) -> Option<(String, Happened)> {
         let Self {
             histograms,
@@ -163,12 +166,12 @@ impl Service {
         Some((histogram.wanted.name.clone(), happened))
     }
 
-    /// Whether [`Self::tick()`] has something to make.
+    /// Whether [`Self::tick()`] has a histogram to start.
     pub fn has_due(&self, now: Instant) -> bool {
         self.histograms.iter().any(|one| one.is_due(now))
     }
 
-    /// Reads all, unless they were read at most so long ago.
+    /// Reads all histograms, unless the last read is younger than `age`.
     pub fn read(&mut self, age: Duration) -> Vec<(String, Happened)> {
         let begin = Instant::now();
         if self
@@ -188,13 +191,13 @@ impl Service {
         all
     }
 
-    /// When [`Self::tick()`] or [`Self::read()`] is due.
+    /// Time at which [`Self::tick()`] or [`Self::read()`] is due.
     pub fn due(&self) -> Option<Instant> {
         let starts = self.histograms.iter().filter_map(Watched::due).min();
         [starts, self.read_due()].into_iter().flatten().min()
     }
 
-    /// When all are to be read, also if nobody asks.
+    /// Time at which to read all histograms even without a scrape.
     pub fn read_due(&self) -> Option<Instant> {
         self.histograms.iter().any(Watched::is_running).then_some(())?;
         let fresh = self.fresh.map(|fresh| fresh + READ_FIRST);
@@ -202,18 +205,17 @@ impl Service {
         [fresh, each].into_iter().flatten().min()
     }
 
-    /// The histograms.
+    /// All histograms, running or not.
     pub fn histograms(&self) -> &[Watched] {
         &self.histograms
     }
 
-    /// How long the last reading took.
+    /// Duration of the last read.
     pub fn read_time(&self) -> Option<Duration> {
         self.last_read.map(|(_, took)| took)
     }
 
-    /// Has all of them made anew, after what they have counted was read: what their triggers leave
-    /// out is another now.
+    /// Restarts all histograms after a last read: their triggers must leave out other threads now.
     pub fn remake(&mut self) -> Vec<(String, Happened)> {
         if !self.histograms.iter().any(Watched::is_running) {
             return Vec::new();
@@ -223,7 +225,7 @@ impl Service {
         happened
     }
 
-    /// Removes all from the kernel, one after the other. `goes_on` is called after each.
+    /// Removes all histograms from the kernel, one after the other, and calls `goes_on` after each.
     pub fn stop(&mut self, mut goes_on: impl FnMut()) {
         for histogram in self.histograms.drain(..) {
             drop(histogram);
@@ -232,7 +234,7 @@ impl Service {
     }
 }
 
-/// Whether a histogram can go on with these settings.
+/// Whether a histogram can continue with these settings.
 fn is_same(old: &Settings, new: &Settings) -> bool {
     *old == Settings {
         budget: old.budget,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Pushes what a service has read, beside its scrapes: the same totals, with the same labels.
+//! Pushes the readings of a service, independently of scrapes: the same totals, with the same
+//! labels.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,14 +23,14 @@ use crate::question::Question;
 use crate::question::Reading;
 use crate::table::Time;
 
-/// Makes the pusher of a receiver.
+/// Creates the pusher for a receiver.
 pub type Start = dyn Fn(Endpoint) -> Pusher;
 
-/// Where totals of a service go, if its configuration says it.
+/// Pushes a service's totals to the configured receiver, if any.
 pub struct Pushing {
     start: Box<Start>,
     active: Option<Active>,
-    /// What became of the batches of pushers that are gone.
+    /// Totals of pushers that have ended.
     past: Totals,
     began: Time,
 }
@@ -40,21 +41,21 @@ struct Active {
     format: Format,
     interval: Duration,
     due: Instant,
-    /// By names of histograms.
+    /// By the names of histograms.
     series: BTreeMap<String, Series>,
 }
 
-/// What was pushed of a histogram.
+/// State of pushing a histogram.
 struct Series {
-    /// When the histogram began: one of the same name that is another began at another time.
+    /// Start of the histogram. Another histogram of the same name has another start.
     start: Time,
     exporter: Exporter,
-    /// What there was when it was pushed last.
+    /// Reading at the last push.
     last: Reading,
 }
 
 impl Pushing {
-    /// To nobody yet.
+    /// Creates an instance without a receiver.
     pub fn new(start: impl Fn(Endpoint) -> Pusher + 'static) -> Self {
         Self {
             start: Box::new(start),
@@ -64,8 +65,9 @@ impl Pushing {
         }
     }
 
-    /// Takes other settings; `None` is to push no more. The pusher of the same receiver goes on. Another one is ended, waits no
-    /// longer than `patience` for its receiver, and leaves its queue. A receiver that is new gets what is counted from now on.
+    /// Applies other settings; `None` ends pushing. A pusher continues if the receiver stays the
+    /// same. Otherwise it is ended, which waits for its receiver no longer than `patience`, and its
+    /// queue stays. A new receiver gets only counts from now on.
     pub fn apply(&mut self, settings: Option<PushSettings>, service: &Service, patience: Duration) {
         let mut old = self.active.take();
         let is_other = |active: &Active, settings: &PushSettings| active.url != settings.endpoint.url();
@@ -98,12 +100,12 @@ impl Pushing {
         });
     }
 
-    /// When [`Self::push()`] is due.
+    /// Time at which [`Self::push()`] is due.
     pub fn due(&self) -> Option<Instant> {
         self.active.as_ref().map(|active| active.due)
     }
 
-    /// Pushes what was read since the last push. This does not wait for the receiver.
+    /// Pushes the counts since the last push. Does not wait for the receiver.
     pub fn push(&mut self, service: &Service) {
         let Some(active) = &mut self.active else { return };
         let now = Instant::now();
@@ -124,8 +126,8 @@ impl Pushing {
         }
     }
 
-    /// Ends: what was pushed is sent, as long as the receiver accepts it at once, for no longer than that. Returns what became
-    /// of all batches.
+    /// Ends pushing. Sends the remaining batches as long as the receiver accepts them at once, at
+    /// most for `patience`. Returns the counts of all batches.
     pub fn finish(self, patience: Duration) -> Totals {
         match self.active {
             Some(active) => self.past.and(active.pusher.finish(patience)),
@@ -133,7 +135,7 @@ impl Pushing {
         }
     }
 
-    /// Metrics of pushing, if something is or was pushed.
+    /// Metrics about pushing, if it is or was configured.
     pub fn families(&self) -> Vec<Family<'static>> {
         let active = self.active.as_ref().map(|active| active.pusher.totals());
         if active.is_none() && self.past == Totals::default() {
@@ -193,7 +195,8 @@ impl Series {
 
     fn push(&mut self, histogram: &Watched, LabelNames(labels): &LabelNames, pusher: &Pusher) {
         let mut reading = histogram.totals.reading();
-        // It was not read since then: it rests, or the module is not there. The clock may have been set back.
+        // Skips a histogram without a new reading: it is paused, or the module is not loaded.
+        // Compares for equality, since the clock may have been set back.
         if [&Time::default(), &self.last.table.time].contains(&&reading.table.time) {
             return;
         }
@@ -214,14 +217,14 @@ impl Series {
     }
 }
 
-/// What there was when a histogram began: nothing.
+/// Empty reading at the start of a histogram.
 fn beginning(histogram: &Watched) -> Reading {
     let mut reading = Reading::default();
     reading.table.time = histogram.start.clone();
     reading
 }
 
-/// As if all that was read until now had been pushed.
+/// Series that begin now: treats all counts so far as pushed.
 fn from_now(service: &Service, format: &Format) -> BTreeMap<String, Series> {
     let started = service.histograms().iter().filter(|one| one.started().is_some());
     let series = started.map(|histogram| {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What a histogram has counted since it was first made: also by triggers that are gone, and in as many label sets as may be.
+//! Totals of a histogram since it was first started. They include counts of triggers that are gone,
+//! and limit the number of label sets.
 
 use std::fmt;
 
@@ -23,40 +24,41 @@ use crate::table::Time;
 use crate::table::Value;
 use crate::table::fold;
 
-/// The value that labels have in the place of those that are folded.
+/// Value of each label of the label set that collects the folded keys.
 pub const OTHER: &str = "other";
 
-/// The place of what is folded among the label sets.
+/// Index of the label set of the folded keys.
 const FOLDED: usize = 0;
 
-/// Totals. They never fall, whatever happens to the triggers: what has been read once is kept.
+/// Totals of a histogram. They never fall, whatever happens to the triggers: a count that was read
+/// once is kept.
 #[derive(Debug)]
 pub struct Totals {
-    /// Names of values and fields whose sums can fall, since they can be below zero.
+    /// Names of values and fields that can be negative, so that their sums can fall.
     pub signed: Vec<String>,
-    /// How many label sets there are at most, besides that of what is folded.
+    /// Limit of label sets, besides the folded one.
     limit: usize,
-    /// Columns of keys and values, as the first reading had them.
+    /// Columns of keys and values, from the first reading.
     keys: Vec<Column>,
     values: Vec<Column>,
-    /// Label sets, the first of which is that of what is folded. They keep their places: what was folded once is so for
-    /// ever, as otherwise it would be missing there when it gets a label set of its own.
+    /// Label sets; the first one collects the folded keys. Indices are permanent: a key that was
+    /// folded once stays folded, since a label set of its own would make the folded one fall.
     sets: Vec<Vec<String>>,
-    /// By label sets that are in `sets`.
+    /// Indices in `sets` by label set.
     places: HashMap<Vec<String>, usize>,
-    /// By keys that were seen: where they are counted.
+    /// Indices in `sets` by key, for all keys seen.
     known: HashMap<Keys, usize>,
-    /// Keys that are counted as folded.
+    /// Number of folded keys.
     folded_keys: u64,
-    /// What triggers have counted that are gone.
+    /// Counts of triggers that are gone.
     base: Counted,
-    /// That, and what the last reading had.
+    /// `base` plus the last reading.
     total: Counted,
-    /// When the last reading was.
+    /// Time of the last reading.
     time: Time,
 }
 
-/// What was counted, by the places of label sets.
+/// Counts by the indices of label sets.
 #[derive(Clone, Debug, Default)]
 struct Counted {
     rows: Vec<Option<Row>>,
@@ -65,7 +67,7 @@ struct Counted {
     rejected: Option<u64>,
 }
 
-/// A reading has less than the one before: the triggers are others, or somebody has cleared them.
+/// A reading is below the previous one: the triggers were replaced or cleared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fallen;
 
@@ -75,17 +77,17 @@ impl fmt::Display for Fallen {
     }
 }
 
-/// A label set, and what was counted there.
+/// A label set with its counts.
 #[derive(Clone, Copy, Debug)]
 pub struct Set<'a> {
     /// Values of labels, parallel to [`Totals::keys()`].
     pub labels: &'a [String],
-    /// Without keys.
+    /// Counts, without keys.
     pub row: &'a Row,
 }
 
 impl Totals {
-    /// Nothing yet.
+    /// Creates empty totals.
     pub fn new(limit: u32) -> Self {
         Self {
             signed: Vec::new(),
@@ -102,26 +104,27 @@ impl Totals {
         }
     }
 
-    /// Takes a reading of the triggers in place of the last one. `label` makes labels of keys.
+    /// Replaces the last reading of the current triggers. `label` turns keys into labels.
     ///
     /// # Errors
     ///
-    /// Something would fall: then nothing is taken. Which of several triggers was cleared cannot be told, so all have to be
-    /// made anew.
+    /// A total would fall. Then nothing changes. It is unknown which of several triggers was
+    /// cleared, so all must be restarted.
     ///
-    /// Where nothing falls although triggers were cleared, more has come since than there was: of no label set is more
-    /// missing than was counted since the last reading.
+    /// If triggers were cleared and no total falls, they have counted at least as much since then.
+    /// In that case a label set misses at most as many hits as it got since the last reading.
     pub fn take(&mut self, reading: Reading, label: impl Fn(&Column, &Key) -> String) -> Result<(), Fallen> {
         let mut table = reading.table;
         let time = std::mem::take(&mut table.time);
         if self.values.is_empty() && self.keys.is_empty() {
             (self.keys, self.values) = (table.keys, table.values);
             self.sets[FOLDED] = vec![OTHER.to_owned(); self.keys.len()];
-            // A key of this name is counted there, too. Without keys there is one row, which is never folded.
+            // A real key named `other` shares this label set. A table without keys has a single
+            // row, which is never folded.
             if !self.keys.is_empty() {
                 self.places.insert(self.sets[FOLDED].clone(), FOLDED);
             }
-            // Those that count most come first.
+            // Gives label sets of their own to the keys with most hits.
             table.rows.sort_by_key(|row| std::cmp::Reverse(row.hits));
         }
         let mut now = Counted {
@@ -146,20 +149,20 @@ impl Totals {
         Ok(())
     }
 
-    /// Whether sums of a column of numbers never fall. A column may be an expression of fields.
+    /// Whether the sums of a column never fall. A column may be an expression of fields.
     pub fn is_counter(&self, column: &Column) -> bool {
         column.fold == Fold::Sum && !is_signed(&self.signed, &column.name)
     }
 
-    /// The triggers are gone, or will be: others begin with nothing.
+    /// Starts over with new triggers, whose counts begin at 0.
     pub fn rebase(&mut self) {
         self.base = self.total.clone();
-        // The new triggers may count other keys: only label sets are kept for ever.
+        // The new triggers may count other keys; only label sets are permanent.
         self.known.clear();
         self.folded_keys = 0;
     }
 
-    /// Where a row is counted.
+    /// Index of the label set for a row.
     fn place(&mut self, keys: Keys, label: impl Fn(&Column, &Key) -> String) -> usize {
         if let Some(&place) = self.known.get(&keys) {
             return place;
@@ -184,17 +187,17 @@ impl Totals {
         place
     }
 
-    /// Columns of keys. Empty until something was read.
+    /// Columns of keys. Empty before the first reading.
     pub fn keys(&self) -> &[Column] {
         &self.keys
     }
 
-    /// Columns of values. Empty until something was read.
+    /// Columns of values. Empty before the first reading.
     pub fn values(&self) -> &[Column] {
         &self.values
     }
 
-    /// Label sets that have hits.
+    /// Label sets with hits.
     pub fn sets(&self) -> impl Iterator<Item = Set<'_>> {
         let sets = self.sets.iter().zip(&self.total.rows);
         sets.filter_map(|(labels, row)| {
@@ -205,13 +208,13 @@ impl Totals {
         })
     }
 
-    /// Hits that are folded, and how many keys these had.
+    /// Number of folded hits, and of folded keys.
     pub fn folded(&self) -> (u64, u64) {
         let row = self.total.rows.first().and_then(Option::as_ref);
         (row.map_or(0, |row| row.hits), self.folded_keys)
     }
 
-    /// All of it as a reading whose keys are the label sets: like the totals, its numbers never fall.
+    /// The totals as a reading whose keys are the label sets. Its numbers never fall either.
     pub fn reading(&self) -> Reading {
         let row = |set: Set<'_>| Row {
             keys: set.labels.iter().map(|label| Key::Text(Text::shown(label))).collect(),
@@ -231,17 +234,17 @@ impl Totals {
         }
     }
 
-    /// What is missing.
+    /// Total losses.
     pub fn losses(&self) -> &Losses {
         &self.total.losses
     }
 
-    /// Hits of all triggers that no filter has rejected.
+    /// Hits of all triggers, without hits rejected by a filter.
     pub fn events(&self) -> u64 {
         self.total.events
     }
 
-    /// Hits that their filters have rejected. `None` where the kernel does not tell.
+    /// Hits rejected by the filters. `None` if the kernel does not count them.
     pub fn rejected(&self) -> Option<u64> {
         self.total.rejected
     }
@@ -269,7 +272,8 @@ impl Counted {
         self.rejected = fold::sum(self.rejected, other.rejected);
     }
 
-    /// Whether something is more here than in `later` that never falls. `is_counter` says it of columns of numbers.
+    /// Whether a count that must not fall is higher here than in `later`. `is_counter` decides for
+    /// columns of numbers.
     fn exceeds(&self, later: &Counted, values: &[Column], is_counter: impl Fn(&Column) -> bool) -> bool {
         let row = |(place, row): (usize, &Option<Row>)| match (row, later.rows.get(place)) {
             (Some(row), Some(Some(later))) => {
@@ -304,7 +308,7 @@ impl Counted {
     }
 }
 
-/// Whether a distribution has more than a later one, in its sum or in a bucket.
+/// Whether a sum or a bucket of a distribution is higher than in a later one.
 fn dist_exceeds(dist: &Dist, later: &Dist) -> bool {
     let counts = |counts: &Counts, later: &Counts| {
         let mut later = later.iter().peekable();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A histogram of a configuration: it runs, rests, or waits until it can run.
+//! A histogram of a configuration with its state: running, paused, or waiting until it can run.
 
 use std::time::Duration;
 use std::time::Instant;
@@ -28,84 +28,84 @@ use crate::table::Key;
 use crate::table::Time;
 use crate::tracefs::Tracefs;
 
-/// After so long it is tried again to make what could not be made, at first.
+/// First delay before another attempt to start.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
-/// And at last: the module may be being upgraded, or not be there for days.
+/// Longest delay. The module may be about to be upgraded, or be missing for days.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// Ways to make a histogram on this machine, the best first.
+/// Ways to run a histogram on this machine, the best first.
 pub struct Plans {
-    /// Where.
+    /// Tracing directory for the plans.
     pub tracefs: Tracefs,
-    /// What to do there.
+    /// Plans to try in order.
     pub plans: Ways,
 }
 
-/// Finds out what the texts of a configuration mean.
+/// Interprets the texts of a configuration.
 pub trait Planner {
-    /// Plans a histogram on this machine, as it is now. What is made has names by `id`.
+    /// Plans a histogram for the current state of this machine. `id` goes into the names of its
+    /// objects.
     fn plan(&self, wanted: &Wanted, id: &Id) -> Result<Plans, Box<InFile>>;
 }
 
 /// A histogram of a configuration.
 pub struct Watched {
-    /// What it is.
+    /// Its configuration.
     pub wanted: Wanted,
-    /// What it has counted.
+    /// Its counts.
     pub totals: Totals,
-    /// What it costs.
+    /// Its cost and budget.
     pub watch: Watch,
-    /// What is known about it. That of the last run, if it does not run now.
+    /// Details of the measurement, from the current or the last run.
     pub question: Question,
-    /// Since when it has been counted.
+    /// Start of counting.
     pub(super) start: Time,
-    /// How full its fullest histogram is.
+    /// Fill level of its fullest histogram in the kernel.
     pub fill: Fill,
-    /// How often it was made.
+    /// Number of starts.
     pub starts: u64,
     pub(super) names: Names,
     state: State,
-    /// Whether reading has failed last time.
+    /// Whether the last read failed.
     is_unread: bool,
-    /// How long it waits when it cannot be made.
+    /// Delay before the next attempt to start.
     wait: Duration,
 }
 
-/// What a histogram does.
+/// State of a histogram.
 enum State {
-    /// Dropped, what it has in the kernel is gone.
+    /// Running. Dropping the source removes its objects from the kernel.
     Running(Box<dyn Source>),
-    /// It has cost too much.
+    /// Paused until this time, because it cost too much.
     Resting(Instant),
-    /// It cannot be made now.
+    /// Cannot start before this time.
     Waiting(Instant),
 }
 
-/// What happened to a histogram, for the log.
+/// An event for the log.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Happened {
-    /// It runs. What is to be known of what it counts, as that it could not be measured in the best
-    /// way.
+    /// Started, with notes about the numbers, for example that the best plan was not possible.
     Started(Vec<String>),
-    /// It cannot be made now, or is gone.
+    /// Cannot start, or was removed.
     Failed(String),
-    /// It counts, but cannot be read now.
+    /// Counts, but cannot be read at the moment.
     Unread(String),
-    /// It has cost this part of a CPU, which is too much, and rests for so long.
+    /// Paused for this time, because it cost this share of a CPU, more than its budget.
     Paused(f64, Duration),
 }
 
-/// What all histograms of a service need.
+/// Environment for starting histograms.
 pub(super) struct World<'a> {
     pub planner: &'a dyn Planner,
     pub journals: &'a Journals,
-    /// The next run of this process.
+    /// Returns the ID for the next run of this process.
     pub id: &'a mut dyn FnMut() -> Id,
 }
 
 impl Watched {
-    /// One that does not run yet.
+    /// Creates a histogram that is due to start at `now`.
     pub fn new(wanted: Wanted, now: Instant) -> Self {
         Self {
             totals: Totals::new(wanted.settings.limit),
@@ -122,17 +122,17 @@ impl Watched {
         }
     }
 
-    /// Whether it counts.
+    /// Whether it is counting.
     pub fn is_running(&self) -> bool {
         matches!(self.state, State::Running(_))
     }
 
-    /// Whether it rests, since it has cost too much.
+    /// Whether it is paused because it cost too much.
     pub fn is_paused(&self) -> bool {
         matches!(self.state, State::Resting(_))
     }
 
-    /// When there is something to do, if it does not run.
+    /// Time of the next attempt to start; `None` while it runs.
     pub fn due(&self) -> Option<Instant> {
         match self.state {
             State::Running(_) => None,
@@ -140,12 +140,12 @@ impl Watched {
         }
     }
 
-    /// Whether it is to be made now.
+    /// Whether to start it now.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.due().is_some_and(|due| due <= now)
     }
 
-    /// Makes it. Of failures in a row, only the first is returned.
+    /// Starts it. Of consecutive failures, returns only the first.
     pub(super) fn start(&mut self, world: &mut World<'_>, now: Instant) -> Option<Happened> {
         match self.make(world) {
             Ok(run) => {
@@ -155,7 +155,7 @@ impl Watched {
             }
             Err(why) => {
                 self.state = State::Waiting(now + self.wait);
-                // It is told once.
+                // Reported once.
                 let is_first = self.wait == FIRST_WAIT;
                 self.wait = (self.wait * 2).min(LONGEST_WAIT);
                 is_first.then_some(Happened::Failed(why))
@@ -169,15 +169,15 @@ impl Watched {
             .planner
             .plan(&self.wanted, &id)
             .map_err(|problem| problem.to_string())?;
-        // Buckets of C are others, so nothing that was counted by rhist can go on there.
+        // C has other buckets, so rhist's counts cannot continue there.
         if self.starts > 0 && self.question.backend == Backend::Rhist && tracefs.backend() == Backend::C {
             return Err("the module is not loaded: modprobe rhist".to_owned());
         }
         let command = format!("serve ({})", self.wanted.name);
-        // What could not be removed when it ended, as tracefs was away.
+        // Removes objects of earlier runs that could not be removed while tracefs was unmounted.
         run::reap(&tracefs, world.journals, false);
         let run = Run::start_first(&tracefs, world.journals, plans, &command).and_then(|mut run| {
-            // Before it counts: what is done for that is not to be counted.
+            // Before the triggers count, since the measurement causes hits.
             if let Ok(cost) = cost::measure(&tracefs, world.journals, run.plan()) {
                 run.set_cost(cost);
             }
@@ -200,7 +200,8 @@ impl Watched {
         self.follow(Box::new(run), start, names);
     }
 
-    /// Counts what `source` reads, from now on. `start` is when that was nothing, `names` are those of its numbers.
+    /// Counts the readings of `source` from now on. `start` is the time at which they were empty;
+    /// `names` resolves their numbers.
     pub(super) fn follow(&mut self, source: Box<dyn Source>, start: Time, names: Names) {
         if self.starts == 0 {
             self.start = start;
@@ -213,14 +214,14 @@ impl Watched {
         self.watch.start(Instant::now());
     }
 
-    /// Reads it, if it runs, and ends it if it costs too much.
+    /// Reads it if it is running, and pauses it if it costs too much.
     pub(super) fn read(&mut self) -> Option<Happened> {
         let State::Running(source) = &mut self.state else {
             return None;
         };
         let reading = match source.read() {
             Ok(Some(reading)) => reading,
-            // A recording has ended.
+            // End of a recording.
             Ok(None) => return None,
             Err(error) => {
                 let why = error.to_string();
@@ -228,7 +229,7 @@ impl Watched {
                 if !is_passing {
                     return Some(self.fail(why));
                 }
-                // It is told once.
+                // Reported once.
                 let was_unread = std::mem::replace(&mut self.is_unread, true);
                 return (!was_unread).then_some(Happened::Unread(why));
             }
@@ -253,16 +254,16 @@ impl Watched {
         Some(Happened::Paused(share, rest))
     }
 
-    /// Removes it from the kernel, to be made again at once: it does not count as it should.
+    /// Removes it from the kernel after an error, and schedules a new start at once.
     fn fail(&mut self, why: String) -> Happened {
         self.stop();
         self.state = State::Waiting(Instant::now());
         Happened::Failed(why)
     }
 
-    /// Removes it from the kernel. What was read of it is kept.
+    /// Removes it from the kernel. Keeps the counts read so far.
     ///
-    /// What cannot be removed has its journal still: the next rhist tries again.
+    /// An object that cannot be removed stays in the journal, for the next rhist.
     pub(super) fn stop(&mut self) {
         if let State::Running(source) = std::mem::replace(&mut self.state, State::Waiting(Instant::now())) {
             drop(source);
@@ -271,7 +272,8 @@ impl Watched {
         }
     }
 
-    /// Since when it has been counted, if it has been: `CLOCK_REALTIME` in nanoseconds, as the clock is now.
+    /// Start of counting, in nanoseconds of the current `CLOCK_REALTIME`. `None` if it never
+    /// started.
     pub fn started(&self) -> Option<u64> {
         (self.starts > 0).then(|| self.start.realtime_before(&Time::clocks()))
     }
@@ -300,7 +302,7 @@ mod tests {
         let mut config = Config::parse([(PathBuf::from("a.toml"), text)]).unwrap();
         let mut histogram = Watched::new(config.histograms.remove(0), Instant::now());
         histogram.state = State::Running(Box::new(run));
-        // It can be opened, and not be read.
+        // A file that can be opened but not read.
         fs::create_dir_all(&file).unwrap();
         assert!(matches!(histogram.read(), Some(Happened::Unread(why)) if why.contains("Is a directory")));
         assert!(histogram.read().is_none() && histogram.is_running());

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Words of a command line, as a shell splits it.
+//! Splits a text into words like a shell.
 
 use std::ops::Range;
 
 use crate::problem::Problem;
 
-/// A word, and where it stands in the text.
+/// A word with its range in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {
-    /// Without quotes.
+    /// Text without quotes.
     pub text: String,
-    /// In bytes, with quotes.
+    /// Range in bytes, including quotes.
     pub at: Range<usize>,
 }
 
-/// Splits a text at blanks. In `'…'` everything is as it stands, in `"…"` all but `\"` and `\\`; elsewhere `\` takes the next
-/// character as it stands. Nothing else has a meaning, such as `$` or `*`.
+/// Splits a text at blanks. In `'…'` every character is literal, in `"…"` all but `\"` and `\\`;
+/// elsewhere `\` makes the next character literal. No other character is special, not even `$` or
+/// `*`.
 pub fn split(text: &str) -> Result<Vec<Word>, Problem> {
     let mut words: Vec<Word> = Vec::new();
     let mut open: Option<Word> = None;

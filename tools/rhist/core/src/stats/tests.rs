@@ -21,7 +21,7 @@ fn series(count: u32, step: u32, modulus: u32, offset: f64) -> Vec<f64> {
     (0..count).map(|i| f64::from(i * step % modulus) + offset).collect()
 }
 
-/// Values of `scipy.stats.mannwhitneyu`, exact where there are few numbers without ties, otherwise asymptotic.
+/// Results of `scipy.stats.mannwhitneyu`: exact for few numbers without ties, otherwise asymptotic.
 #[test]
 fn mann_whitney_is_that_of_scipy() {
     let samples = [
@@ -93,7 +93,8 @@ fn ratios_are_those_of_pairs() {
     let found = ratio(&a, &b).unwrap();
     let mut ratios: Vec<_> = a.iter().flat_map(|a| b.iter().map(move |b| b / a)).collect();
     ratios.sort_by(f64::total_cmp);
-    // Of 252 ways to rank 5 and 5 numbers, 4 have U up to 2, and 7 have it up to 3: 2.5 % is in between.
+    // Of 252 ways to rank 5 and 5 numbers, 4 have U up to 2, and 7 have it up to 3: 2.5 % is in
+    // between.
     assert!(is_near(found.value, ratios[12]));
     assert!(is_near(found.low, ratios[2]));
     assert!(is_near(found.high, ratios[22]));
@@ -101,11 +102,11 @@ fn ratios_are_those_of_pairs() {
     assert_eq!(ratio(&a[..3], &b[..3]), None);
 }
 
-/// In so many of a thousand experiments, the interval has the true ratio: the median of each first sample is 1, of each second
-/// one 1.5.
+/// Counts in how many of a thousand experiments the interval contains the true ratio: the median of
+/// the first sample is 1, of the second 1.5.
 #[test]
 fn ratios_are_in_their_intervals() {
-    // A generator of pseudorandom numbers (xorshift64*).
+    // Generator of pseudorandom numbers (xorshift64*).
     let mut state = 88_172_645_463_325_252_u64;
     let mut uniform = || {
         state ^= state >> 12;
@@ -129,10 +130,10 @@ fn ratios_are_in_their_intervals() {
 fn distributions_of_u_are_exact() {
     assert_eq!(distribution(2, 2).map_counts(6.0), [1.0, 1.0, 2.0, 1.0, 1.0]);
     assert_eq!(distribution(3, 2).map_counts(10.0), [1.0, 1.0, 2.0, 2.0, 2.0, 1.0, 1.0]);
-    // 25 of 50: symmetric, and none is negative.
+    // For 25 and 25 numbers: symmetric, and positive everywhere.
     let large = distribution(25, 25);
     assert!(large.iter().zip(large.iter().rev()).all(|(a, b)| a == b && *a > 0.0));
-    // Table of Mann and Whitney for 5 %: the largest U that is significant is one less.
+    // Table of Mann and Whitney for 5 %: the largest significant U is one less.
     assert_eq!(
         [outside(5, 5), outside(8, 8), outside(10, 20), outside(3, 3)],
         [Some(3), Some(14), Some(56), None]

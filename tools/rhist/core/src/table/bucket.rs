@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Bounds of exponential buckets, to the last whole number.
+//! Bounds of exponential buckets, exact to the integer.
 
 use super::dist::BucketUnit;
 use super::dist::Dist;
 
-/// A bucket that has values, with its bounds in the unit of the values.
+/// A non-empty bucket, with its bounds in the unit of the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {
-    /// No value in it is below this.
+    /// Smallest possible value.
     pub low: i128,
-    /// Nor above this.
+    /// Largest possible value.
     pub high: i128,
-    /// How many values are in it.
+    /// Number of values.
     pub count: u64,
 }
 
 impl Bucket {
-    /// The bucket of values with the other sign.
+    /// The bucket mirrored at zero.
     pub(super) fn negated(self) -> Bucket {
         Bucket {
             low: -self.high,
@@ -26,9 +26,10 @@ impl Bucket {
         }
     }
 
-    /// What is taken for its values: the geometric mean of the smallest and the largest of them, since that is off by the same
-    /// proportion from both. It is rounded as the kernel module does: to a whole number, or below 100000 to a tenth, then to
-    /// where the larger one of the two errors is smaller. For 0 and 1 in one bucket it is 0.5.
+    /// Estimate for its values: the geometric mean of the smallest and the largest one, whose
+    /// relative error is the same for both. Rounded like in the kernel module: to an integer, or
+    /// below 100000 to a tenth, in the direction that makes the larger of the two errors smaller.
+    /// 0.5 for 0 and 1 in one bucket.
     pub fn middle(&self) -> f64 {
         let clamped = |bound: i128| u64::try_from(bound.unsigned_abs()).unwrap_or(u64::MAX);
         let (a, b) = (clamped(self.low), clamped(self.high));
@@ -47,14 +48,15 @@ impl Bucket {
     }
 }
 
-/// From this number on a tenth does not matter.
+/// Limit from which a tenth does not matter.
 const TENTHS_BELOW: u64 = 100_000;
 
-/// The tenths that are off least from both, which are below [`TENTHS_BELOW`].
+/// The tenth with the smallest maximum error, for bounds below [`TENTHS_BELOW`].
 fn tenths(small: u64, large: u64) -> u64 {
     let product = small * large;
     let tenths = (product * 100).isqrt();
-    // The error of the next tenth from the smallest value, and of this one from the largest.
+    // Compares the error of the next tenth for the smallest value with the error of this one for
+    // the largest.
     tenths + u64::from(large * (tenths + 1) + small * tenths < 20 * product)
 }
 
@@ -82,7 +84,7 @@ const ROOTS: [u128; Dist::SCALE_MAX as usize] = [
     0x8000058b90de7e4c_ecfc487503488bb1,
 ];
 
-/// The smallest and the largest whole value of bucket `index`. Where no whole number is in it, those around it.
+/// Smallest and largest integer in bucket `index`. If it contains no integer, the ones around it.
 pub(super) fn bounds(index: i32, scale: u8, unit: BucketUnit) -> (u64, u64) {
     let below = last(i64::from(index) - 1, scale, unit);
     match last(index.into(), scale, unit) {
@@ -91,11 +93,11 @@ pub(super) fn bounds(index: i32, scale: u8, unit: BucketUnit) -> (u64, u64) {
     }
 }
 
-/// The index of the bucket of `value`, which is not zero.
+/// Index of the bucket for `value`, which must not be zero.
 pub(super) fn index(value: u64, scale: u8, unit: BucketUnit) -> i32 {
     let value = value.max(1);
     let logarithm = (value as f64).log2() - (unit.values() as f64).log2();
-    // A logarithm is not exact: it is off by one at most.
+    // The logarithm is inexact: the index is off by one at most.
     let mut index = (logarithm * f64::from(scale.min(Dist::SCALE_MAX)).exp2()).ceil() as i64 - 1;
     while last(index - 1, scale, unit) >= value {
         index -= 1;
@@ -107,19 +109,20 @@ pub(super) fn index(value: u64, scale: u8, unit: BucketUnit) -> i32 {
     index as i32
 }
 
-/// The largest whole value in bucket `index` or below. 0 if there is none, and at most what a `u64` holds.
+/// Largest integer in bucket `index` or below it, limited to a `u64`. 0 if all of these are empty
+/// of integers.
 fn last(index: i64, scale: u8, unit: BucketUnit) -> u64 {
     let scale = scale.min(Dist::SCALE_MAX);
     let end = index + 1;
     let exponent = end >> scale;
-    // 2^127 times what is between 1 and 2.
+    // 2^127 times a number from 1 to 2.
     let mut mantissa = 1 << 127;
     for (n, root) in (1..=scale).zip(ROOTS) {
         if (end >> (scale - n)) & 1 == 1 {
             mantissa = multiply(mantissa, root);
         }
     }
-    // The largest unit has 30 bits. Of the product, 95 bits are behind the point.
+    // The largest unit has 30 bits. The product has 95 fractional bits.
     let product = (mantissa >> 32) * u128::from(unit.values());
     let whole = match u32::try_from(95 - exponent) {
         Ok(shift) => product.checked_shr(shift).unwrap_or(0),

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! How many values are in the buckets of a distribution.
+//! Counts of the buckets of a distribution.
 
 use std::fmt;
 
-/// Counts by the index of the bucket, none of them 0. A table may have a hundred thousand of these with a few buckets each, so
-/// they are a sorted list: that is smaller than a tree, and is copied and compared more quickly.
+/// Counts by bucket index, without zeros. A table may have a hundred thousand of these with a few
+/// buckets each, so this is a sorted list: smaller than a tree, and faster to copy and compare.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Counts(Vec<(i32, u64)>);
 
-/// Nearly all distributions have fewer buckets, so that memory is taken once. For negative values, nearly all have none.
+/// Initial capacity. Nearly all distributions have fewer buckets, so one allocation is enough.
+/// Negative buckets are nearly always empty, and allocate nothing.
 const FEW: usize = 8;
 
 impl Counts {
-    /// Without any, but with memory for this many.
+    /// Creates an empty list with memory for this many buckets.
     pub fn with_capacity(buckets: usize) -> Self {
         Counts(Vec::with_capacity(buckets))
     }
 
-    /// Adds to the count of a bucket, as far as there are numbers for it.
+    /// Adds to the count of a bucket. Saturates.
     pub fn add(&mut self, index: i32, count: u64) {
         if count == 0 {
             return;
         }
-        // Nearly always they come in their order.
+        // Fast path: buckets nearly always come in order.
         let place = match self.0.last() {
             Some(&(last, _)) if last >= index => self.0.binary_search_by_key(&index, |&(index, _)| index),
             _ => Err(self.0.len()),
@@ -40,17 +41,17 @@ impl Counts {
         }
     }
 
-    /// Index and count of each, in the order of indices.
+    /// Index and count of each bucket, in the order of indices.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (i32, u64)> + ExactSizeIterator + '_ {
         self.0.iter().copied()
     }
 
-    /// How many there are.
+    /// Number of buckets with a count.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether all buckets are empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -60,16 +61,16 @@ impl Counts {
         Some((self.0.first()?.0, self.0.last()?.0))
     }
 
-    /// Counts that are 2 to the power of `shift` times as wide.
+    /// Merges buckets into ones 2^`shift` times as wide.
     pub fn wider(&self, shift: u8) -> Self {
         self.iter()
             .map(|(index, count)| (index >> shift.min(31), count))
             .collect()
     }
 
-    /// What is more here than in `earlier`.
+    /// Increase of each count since `earlier`.
     pub fn since(&self, mut earlier: Counts) -> Counts {
-        // Nearly always the buckets are the same, whose memory is used again.
+        // Fast path: the buckets are nearly always the same, so reuse the memory.
         let is_same = |(&now, &before): (&(i32, u64), &(i32, u64))| now.0 == before.0;
         if self.len() == earlier.len() && self.0.iter().zip(&earlier.0).all(is_same) {
             for (before, now) in earlier.0.iter_mut().zip(&self.0) {

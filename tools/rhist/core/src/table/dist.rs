@@ -6,25 +6,26 @@ use super::bucket;
 use super::bucket::Bucket;
 use super::counts::Counts;
 
-/// A distribution. Bucket `i` of scale `s` has the values `v` with `2^(i/2^s) < v <= 2^((i+1)/2^s)`, as in OpenTelemetry's
-/// exponential histograms.
+/// A distribution. Bucket `i` of scale `s` contains the values `v` with `2^(i/2^s) < v <=
+/// 2^((i+1)/2^s)`, as in OpenTelemetry's exponential histograms.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dist {
-    /// Buckets between a number and its double are 2 to the power of this. 0 to 20.
+    /// Each octave has 2^`scale` buckets. From 0 to 20.
     pub scale: u8,
-    /// The unit of `v` above; all other numbers here are in the unit of the column.
+    /// Unit of `v` above; all other numbers here are in the unit of the column.
     pub bucket_unit: BucketUnit,
-    /// How many values there are, in buckets or not.
+    /// Number of values, including values without a bucket.
     pub count: u64,
-    /// Their sum; wraps around at 64 bits where the kernel made it. `None` if it is not known.
+    /// Sum of the values; if computed by the kernel, modulo 2^64. `None` if unknown.
     pub sum: Option<i128>,
-    /// The smallest one. `None` if it is not known.
+    /// Smallest value. `None` if unknown.
     pub min: Option<i128>,
-    /// The largest one. `None` if it is not known.
+    /// Largest value. `None` if unknown.
     pub max: Option<i128>,
-    /// Values that are zero.
+    /// Number of zeros.
     pub zero: u64,
-    /// Whether bucket -1 of `positive`, which has the value 1, has zeros, too: so C's `.log2` counts.
+    /// Whether bucket -1 of `positive`, which contains the value 1, also counts zeros, as C's
+    /// `.log2` does.
     pub one_has_zero: bool,
     /// Counts by index.
     pub positive: Counts,
@@ -32,22 +33,22 @@ pub struct Dist {
     pub negative: Counts,
 }
 
-/// In what buckets measure values that are nanoseconds: `unit(…)` of a trigger.
+/// Unit of the buckets of values in nanoseconds: `unit(…)` of a trigger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BucketUnit {
-    /// In the value's own unit. What nearly all have.
+    /// The value's own unit, used nearly always.
     #[default]
     One,
-    /// In microseconds.
+    /// Microseconds.
     Us,
-    /// In milliseconds.
+    /// Milliseconds.
     Ms,
-    /// In seconds.
+    /// Seconds.
     S,
 }
 
 impl BucketUnit {
-    /// How many of the value's own units it is.
+    /// Its size in the value's own unit.
     pub fn values(self) -> u64 {
         match self {
             Self::One => 1,
@@ -57,7 +58,7 @@ impl BucketUnit {
         }
     }
 
-    /// As `unit(…)` of a trigger has it. Empty for the value's own unit.
+    /// Word for `unit(…)` of a trigger. Empty for the value's own unit.
     pub fn word(self) -> &'static str {
         match self {
             Self::One => "",
@@ -68,15 +69,15 @@ impl BucketUnit {
     }
 }
 
-/// Values from here on are negative ones that have wrapped around, since the kernel counts without
-/// signs.
+/// Start of the numbers that are negative values, wrapped around because the kernel counts as
+/// unsigned.
 const HALF: i128 = 1 << 63;
 
 impl Dist {
     /// The largest scale.
     pub const SCALE_MAX: u8 = 20;
 
-    /// A distribution without values.
+    /// Creates a distribution without values.
     pub fn new(scale: u8) -> Self {
         Dist {
             scale,
@@ -85,7 +86,7 @@ impl Dist {
         }
     }
 
-    /// Adds `count` times `value`, which is taken for the nearest number that an `i64` or a `u64` holds.
+    /// Adds `value` `count` times, limited to the range of an `i64` or a `u64`.
     pub fn record(&mut self, value: i128, count: u64) {
         if count == 0 {
             return;
@@ -111,13 +112,13 @@ impl Dist {
         buckets.add(bucket::index(magnitude, self.scale, self.bucket_unit), count);
     }
 
-    /// The average. `None` if there are no values, or their sum is not known.
+    /// Average. `None` without values, or if their sum is unknown.
     pub fn mean(&self) -> Option<f64> {
         let sum = self.sum.filter(|_| self.count > 0)?;
         Some(sum as f64 / self.count as f64)
     }
 
-    /// Buckets that have values, in the order of these.
+    /// Non-empty buckets, in the order of their values.
     pub fn buckets(&self) -> impl DoubleEndedIterator<Item = Bucket> {
         let negative = self.negative.iter().rev();
         let negative = negative.map(|(index, count)| self.bucket(index, count).negated());
@@ -126,7 +127,7 @@ impl Dist {
         negative.chain(self.zero_bucket()).chain(positive)
     }
 
-    /// Values that are zero.
+    /// The bucket of zeros, if any.
     pub(super) fn zero_bucket(&self) -> Option<Bucket> {
         (self.zero > 0).then_some(Bucket {
             low: 0,
@@ -135,8 +136,8 @@ impl Dist {
         })
     }
 
-    /// The smallest and the largest whole value of the bucket of positive values with this index. Where no whole number is in
-    /// it, those around it.
+    /// Smallest and largest integer in the positive bucket with this index. If it contains no
+    /// integer, the ones around it.
     pub fn bounds(&self, index: i32) -> (u64, u64) {
         match index {
             -1 if self.one_has_zero => (0, bucket::bounds(index, self.scale, self.bucket_unit).1),
@@ -153,18 +154,18 @@ impl Dist {
         }
     }
 
-    /// How many values are in buckets. Fewer than [`Dist::count`] where the kernel had no room for a bucket.
+    /// Number of values in buckets. Below [`Dist::count`] if the kernel ran out of buckets.
     pub fn in_buckets(&self) -> u64 {
         let buckets = self.negative.iter().chain(self.positive.iter());
         buckets.fold(self.zero, |sum, (_, count)| sum.saturating_add(count))
     }
 
-    /// How many values are in no bucket, so that quantiles do not know of them.
+    /// Number of values without a bucket, which quantiles do not include.
     pub fn without_bucket(&self) -> u64 {
         self.count.saturating_sub(self.in_buckets())
     }
 
-    /// Makes buckets wider, down to `scale`, exactly. A scale that is not lower changes nothing.
+    /// Makes buckets wider, down to `scale`, without loss. Has no effect unless `scale` is lower.
     pub fn coarsen(&mut self, scale: u8) {
         let Some(shift) = self.scale.checked_sub(scale).filter(|&shift| shift > 0) else {
             return;
@@ -175,15 +176,15 @@ impl Dist {
         self.scale = scale;
     }
 
-    /// Adds the values of `other`. The result has the lower one of both scales, where both have values. What `other` has in
-    /// buckets of another [`BucketUnit`] is in no bucket afterwards.
+    /// Adds the values of `other`. If both have values, the result has the lower of the two scales.
+    /// If `other` uses another [`BucketUnit`], its values have no bucket in the result.
     pub fn merge(&mut self, other: &Dist) {
         let sum = match (self.sum, other.sum) {
             (None, sum) if self.count == 0 => sum,
             (sum, None) if other.count == 0 => sum,
             (a, b) => pair(a, b, i128::saturating_add),
         };
-        // What was read while a hit was on its way can have the hit's part of the sum alone.
+        // A reading during a hit may contain only the hit's part of the sum.
         if other.count == 0 {
             self.sum = sum;
             return;
@@ -214,13 +215,14 @@ impl Dist {
         }
     }
 
-    /// Makes negative values zero, and numbers from 2^63, which it takes for differences below zero
-    /// that have wrapped around where the kernel has counted without signs. The largest value is
-    /// not known then.
+    /// Counts negative values as zeros, and also numbers from 2^63 on, which are negative
+    /// differences that the kernel has stored as unsigned. If the maximum is such a number, it
+    /// becomes unknown.
     ///
-    /// They count as zeros in the sum, too. What they are in the kernel's sum is not known exactly,
-    /// so each is taken for the lowest value of its bucket: like that, a sum never falls from one
-    /// reading to the next. It is never outside of what the buckets of the others allow.
+    /// The sum then counts them as zeros, too. Their exact part of the kernel's sum is unknown. For
+    /// a negative value, takes the lowest value of its bucket; for a wrapped one, the wrapped value
+    /// nearest to zero. With signed buckets, the sum thus never falls between readings. The sum is
+    /// limited to the range that the remaining buckets allow.
     pub fn without_negative(&mut self) {
         let has_wrapped = self.positive.ends().is_some_and(|(_, last)| self.is_wrapped(last));
         if self.negative.is_empty() && !has_wrapped {
@@ -247,8 +249,8 @@ impl Dist {
                 true => self.positive.add(-1, wrapped),
                 false => self.zero = self.zero.saturating_add(wrapped),
             }
-            // Their bucket says next to nothing of how far they are below zero, but none is as near
-            // to it as the largest number.
+            // The bucket of wrapped values says little about their distance from zero, but none is
+            // nearer to it than the maximum.
             let nearest = self.max.filter(|&max| max >= HALF).map_or(0, |max| (1 << 64) - max);
             let below_zero = nearest.saturating_mul(wrapped.into());
             self.sum = self.sum.map(|sum| i128::from(sum as i64).saturating_add(below_zero));
@@ -260,14 +262,14 @@ impl Dist {
         self.sum = self.sum.map(|sum| sum.clamp(low, high));
     }
 
-    /// Whether a bucket of positive values has numbers from 2^63.
+    /// Whether a positive bucket has numbers from 2^63 on.
     fn is_wrapped(&self, index: i32) -> bool {
-        // Bounds take long, and nearly always none has. In the largest unit, values of bucket 0 are
-        // below 2^31.
+        // Fast path: bounds are slow to compute, and nearly always no bucket has such numbers. In
+        // the largest unit, values of bucket 0 are below 2^31.
         index >> self.scale.min(31) > 31 && i128::from(self.bounds(index).0) > HALF
     }
 
-    /// The least and the most that the values of positive buckets can add up to.
+    /// Minimum and maximum of the sum of the values in positive buckets.
     fn limits(&self, counts: &Counts) -> (i128, i128) {
         counts.iter().fold((0, 0), |(least, most), (index, count)| {
             let (low, high) = self.bounds(index);
@@ -276,8 +278,8 @@ impl Dist {
         })
     }
 
-    /// What was added since `earlier`, which is an older state of this. The smallest and the largest value are `None` unless
-    /// they must have been among it. What has become less counts as nothing.
+    /// Increase since `earlier`, an older state of this distribution. Minimum and maximum are
+    /// `None` unless they must be among the new values. A decrease counts as 0.
     pub fn since(&self, mut earlier: Dist) -> Dist {
         if earlier.count == 0 {
             return Dist {

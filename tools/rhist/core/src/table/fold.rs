@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Tables that become one: sums over keys, over tables, and differences over time.
+//! Combines tables: sums over keys, sums of tables, and differences over time.
 
 use std::borrow::Cow;
 use std::hash::Hash;
@@ -20,7 +20,8 @@ use super::Table;
 use super::Value;
 
 impl Table {
-    /// Adds the rows and losses of `other`, which has the same columns. The time is the later one.
+    /// Adds the rows and losses of `other`, which has the same columns. Keeps the later of the two
+    /// times.
     pub fn merge(&mut self, other: Table) {
         if self.keys.is_empty() && self.values.is_empty() && self.rows.is_empty() {
             (self.keys, self.values) = (other.keys, other.values);
@@ -40,17 +41,19 @@ impl Table {
         self.time = other.time.max(std::mem::take(&mut self.time));
     }
 
-    /// What was added since `earlier`, which is an older state of this. Rows without anything new are not there; the
-    /// others keep their order. What has become less counts as nothing, as after `clear`.
+    /// Increase since `earlier`, an older state of this table. Omits rows without an increase, and
+    /// keeps the order of the others. A decrease counts as 0, as after `clear`.
     ///
-    /// A smallest or largest value is [`Value::Unknown`] or `None` unless it must have been among what was added.
+    /// A minimum or maximum is [`Value::Unknown`] or `None` unless it must be among the new values.
     pub fn since(&self, mut earlier: Table) -> Table {
         let places = places(&self.rows, &earlier.rows);
-        // Rows of `earlier` are made over: with a hundred thousand of them, most of the time would go into memory for others.
+        // Reuses the rows of `earlier`: for a hundred thousand rows, allocations would take most of
+        // the time.
         let delta = |(row, place): (&Row, Option<usize>)| match place.and_then(|place| earlier.rows.get_mut(place)) {
             None => Some(row.clone()),
             Some(before) if row.hits < before.hits => None,
-            // A hit may have been on its way when `earlier` was read: counted, while its values were not.
+            // `earlier` may have been read during a hit, when the hit was counted but its values
+            // were not.
             Some(before) if row.hits == before.hits && row.values == before.values => None,
             Some(before) => Some(row.since(std::mem::take(before), &self.values)),
         };
@@ -63,8 +66,8 @@ impl Table {
         }
     }
 
-    /// Takes from this table, and from what it has more than an older state, sums of which no value was counted in between, as a
-    /// hit was on its way: they are a part of what is added next.
+    /// Moves sums without a value from `delta`, the increase since an older state, to the next one:
+    /// the reading happened during a hit that had added only to the sum.
     pub fn hold_back(&mut self, delta: &mut Table) {
         for row in &mut delta.rows {
             for (n, value) in row.values.iter_mut().enumerate() {
@@ -77,7 +80,7 @@ impl Table {
                     continue;
                 };
                 let early = std::mem::take(early);
-                // It is rare, so nothing is prepared for it.
+                // Rare, so a linear search is enough.
                 let ours = match early {
                     0 => None,
                     _ => self.rows.iter_mut().find(|ours| ours.keys == row.keys),
@@ -89,7 +92,7 @@ impl Table {
         }
     }
 
-    /// All rows in one, without keys. Of no rows: no hits, and unknown values.
+    /// Sum of all rows, without keys. Without rows: no hits, and unknown values.
     pub fn total(&self) -> Row {
         let none = Row {
             keys: Keys::new(),
@@ -110,17 +113,20 @@ impl Table {
         total
     }
 
-    /// The table without this key: rows that only differ in it become one. Without such a key it stays as it is.
+    /// Removes a key column, and merges rows that differ only in it. If the column does not exist,
+    /// returns a copy.
     pub fn without_key(&self, key: usize) -> Table {
         self.grouped(key, self.values.clone(), Cow::Borrowed)
     }
 
-    /// Makes a distribution of a key that is a range of numbers (`.log2`): it is appended as value `column`, and the key is gone.
-    /// If value `sum` is the sum of these numbers, it becomes [`Dist::sum`], and is gone, too.
+    /// Turns a key with ranges of numbers (`.log2`) into a distribution: removes the key, and
+    /// appends the value `column`. If value `sum` is the sum of these numbers, moves it to
+    /// [`Dist::sum`].
     ///
-    /// The buckets have scale 0. Ranges that are in none of them (`.buckets=`), and what is no number, are in no bucket.
+    /// The buckets have scale 0. Ranges that match none of them (`.buckets=`), and keys that are
+    /// not numbers, count without a bucket.
     ///
-    /// `change` is called for the distribution of each row, before rows become one.
+    /// Calls `change` for the distribution of each row before merging rows.
     pub fn fold_range(&self, key: usize, column: Column, sum: Option<usize>, change: impl Fn(&mut Dist)) -> Table {
         let sum = sum.filter(|&sum| sum < self.values.len());
         let mut values = self.values.clone();
@@ -146,8 +152,8 @@ impl Table {
         })
     }
 
-    /// Whether there are addresses in keys, or in fields that were saved. `has_address` says it of
-    /// one of a column.
+    /// Whether keys or saved fields contain addresses. `has_address` decides for a single one and
+    /// its column.
     pub fn has_addresses(&self, has_address: impl Fn(&str, &Key) -> bool) -> bool {
         self.rows.iter().any(|row| {
             let mut saved = row.worst.iter().flat_map(|worst| worst.saved.iter());
@@ -156,8 +162,8 @@ impl Table {
         })
     }
 
-    /// The table with symbols only: rows that only differ in addresses become one. `has_address` as
-    /// above.
+    /// Removes addresses but keeps symbols, and merges rows that differ only in addresses.
+    /// `has_address` as for [`Self::has_addresses()`].
     pub fn without_addresses(&self, has_address: impl Fn(&str, &Key) -> bool) -> Table {
         let mut places = HashMap::with_capacity(self.rows.len());
         let mut rows: Vec<Row> = Vec::new();
@@ -189,7 +195,7 @@ impl Table {
         }
     }
 
-    /// A table of what `make` makes of each row, without this key.
+    /// Applies `make` to each row, removes this key, and merges rows.
     fn grouped<'a>(&'a self, key: usize, values: Vec<Column>, make: impl Fn(&'a Row) -> Cow<'a, Row>) -> Table {
         let mut places = HashMap::with_capacity(self.rows.len());
         let mut rows: Vec<Row> = Vec::new();
@@ -221,7 +227,7 @@ impl Table {
     }
 }
 
-/// Keys of a row without one of them.
+/// Keys of a row except one, as a key of a hash table.
 struct OtherKeys<'a> {
     keys: &'a [Key],
     key: usize,
@@ -248,14 +254,15 @@ impl Hash for OtherKeys<'_> {
     }
 }
 
-/// Where `rows` are among `others`, by their keys.
+/// Indices of `rows` among `others`, by their keys.
 fn places(rows: &[Row], others: &[Row]) -> Vec<Option<usize>> {
     let mut finder = Finder::new(others);
     rows.iter().map(|row| finder.find(&row.keys)).collect()
 }
 
-/// Finds rows by their keys. Two readings of a histogram have most rows in the same order, so the one behind the row that was
-/// found last is tried first: a look at rows one after the other is far quicker than a hash table.
+/// Finds rows by their keys. Tries the row after the last match first, since two readings of a
+/// histogram have most rows in the same order. This is far faster than a hash table, which is built
+/// only when needed.
 struct Finder<'a> {
     rows: &'a [Row],
     next: usize,
@@ -314,7 +321,7 @@ fn ranged(key: &Key, hits: u64) -> Dist {
 }
 
 impl Row {
-    /// Adds what was counted in `other`, whose values have these columns, too.
+    /// Adds the counts of `other`, whose values have the same columns.
     pub fn merge(&mut self, other: &Row, values: &[Column]) {
         self.hits = self.hits.saturating_add(other.hits);
         let pairs = self.values.iter_mut().zip(&other.values);
@@ -342,7 +349,7 @@ impl Row {
 }
 
 impl Value {
-    /// Adds `other`. What is unknown, or of another kind, makes the result unknown.
+    /// Adds `other`. The result is unknown if one of them is unknown, or if their kinds differ.
     fn merge(&mut self, other: &Value, fold: Fold) {
         match (&mut *self, other) {
             (Value::Number(number), &Value::Number(other)) => {
@@ -371,7 +378,7 @@ impl Value {
     }
 }
 
-/// The sum of two counts. What only one of both tells is taken for all that is known.
+/// Sum of two counts. A missing count is ignored.
 pub(crate) fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.saturating_add(b)),
@@ -379,13 +386,13 @@ pub(crate) fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     }
 }
 
-/// By how much a count has risen.
+/// Increase of a count.
 pub(crate) fn less(now: Option<u64>, before: Option<u64>) -> Option<u64> {
     now.map(|now| now.saturating_sub(before.unwrap_or(0)))
 }
 
 impl Losses {
-    /// Adds those of `other`. What only one of both tells is taken for all that is known.
+    /// Adds the losses of `other`. Missing counts are ignored.
     pub fn merge(&mut self, other: &Losses) {
         self.dropped = self.dropped.saturating_add(other.dropped);
         self.dropped_starts = self.dropped_starts.saturating_add(other.dropped_starts);

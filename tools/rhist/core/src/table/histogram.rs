@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What a kernel file says of a histogram.
+//! A histogram from a file of the kernel.
 
 use std::fmt;
 use std::io;
@@ -8,59 +8,61 @@ use std::io;
 use super::Table;
 use super::Text;
 
-/// A histogram as it was read from `hist_jsonl` or `hist`.
+/// A histogram, read from `hist_jsonl` or `hist`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
-    /// The command that makes its trigger; with `!` in front of it, it removes it.
+    /// Command that creates its trigger, or removes it if preceded by `!`.
     pub trigger: Text,
-    /// The system of the event. Empty if it was read from `hist`, which does not say it.
+    /// System of the event. Empty if read from `hist`, which does not contain it.
     pub system: String,
-    /// The event. Empty if it was read from `hist`.
+    /// Name of the event. Empty if read from `hist`.
     pub event: String,
-    /// What is behind `name=`.
+    /// Name of the histogram (`name=`).
     pub name: Option<Text>,
-    /// What is behind `if`.
+    /// Filter of the trigger (`if`).
     pub filter: Option<Text>,
     /// Whether it is paused.
     pub paused: bool,
-    /// For how many entries there is room.
+    /// Maximum number of entries.
     pub size: u64,
-    /// The clock of times in it, if there are any.
+    /// Clock of the times in it, if any.
     pub clock: Option<String>,
     /// Hits of all entries.
     pub hits: u64,
-    /// How many entries there are; more than rows of the table with `limit()`.
+    /// Number of entries. With `limit()`, the table has fewer rows.
     pub entries: u64,
-    /// Keys that were inserted while the last entry was taken; their hits are dropped. `None` if it was read from `hist`.
+    /// Keys that were inserted while the last entry was taken; their hits are dropped. `None` if
+    /// read from `hist`.
     pub excess: Option<u64>,
-    /// Hits that its filter has rejected. `None` if it was read from `hist`.
+    /// Hits rejected by its filter. `None` if read from `hist`.
     pub rejected: Option<u64>,
-    /// Its entries.
+    /// Entries of the histogram.
     pub table: Table,
 }
 
-/// Why a file of histograms cannot be read. Shown, it is a sentence without a full stop.
+/// Error of reading a file of histograms. Prints as a sentence without a full stop.
 #[derive(Debug)]
 pub enum ReadError {
-    /// The kernel did not give it.
+    /// Reading the file failed.
     Io(io::Error),
-    /// It ends, or another histogram begins, before the totals of a histogram: whoever wrote it was stopped.
+    /// The file ends, or another histogram begins, before the totals of a histogram: the writer was
+    /// interrupted.
     Incomplete {
-        /// The last line.
+        /// Last line.
         line: usize,
     },
-    /// It is of a version that is not known.
+    /// The schema has an unknown version.
     Version {
-        /// The line that says it.
+        /// Line with the version.
         line: usize,
-        /// The version.
+        /// Version in the file.
         found: u64,
     },
-    /// It is not such a file.
+    /// The file has another format.
     Format {
-        /// The line, from 1.
+        /// Line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// Description of the fault.
         what: String,
     },
 }

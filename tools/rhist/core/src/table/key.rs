@@ -7,61 +7,62 @@ use std::ops::Deref;
 
 use smallvec::SmallVec;
 
-/// A text from the kernel: any bytes. Names of tasks need no memory beside it. [`fmt::Display`] shows nothing that a terminal would interpret.
+/// A text from the kernel, of any bytes. Up to 16 bytes, such as names of tasks, need no
+/// allocation. [`fmt::Display`] escapes everything that a terminal would interpret.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text(SmallVec<[u8; 16]>);
 
-/// A key of a row, or a field that was saved.
+/// A key of a row, or a saved field.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
-    /// A number. Holds any `u64` and any `i64`.
+    /// Number. Covers any `u64` and any `i64`.
     Number(i128),
-    /// A string.
+    /// String of any bytes.
     Text(Text),
-    /// A task (`.execname`).
+    /// Task (`.execname`).
     Task {
-        /// Its ID.
+        /// Thread ID.
         pid: i64,
-        /// The name that it had at the first hit.
+        /// Name at the first hit.
         comm: Text,
     },
-    /// A system call (`.syscall`).
+    /// System call (`.syscall`).
     Syscall {
-        /// Its number.
+        /// Number on this architecture.
         number: i64,
-        /// Its name, without `sys_`, if there is such a system call.
+        /// Name without `sys_`. `None` for an invalid number.
         name: Option<String>,
     },
-    /// An address (`.sym`, `.sym-offset`).
+    /// Address (`.sym`, `.sym-offset`).
     Address(Frame),
-    /// A stack, the innermost function first.
+    /// Stack, the innermost function first.
     Stack(Vec<Frame>),
-    /// A range of numbers with both its ends (`.log2`, `.buckets=`).
+    /// Range of numbers, both ends included (`.log2`, `.buckets=`).
     Range {
-        /// Its first number.
+        /// First number.
         first: i128,
-        /// Its last number.
+        /// Last number.
         last: i128,
     },
 }
 
-/// An address, with the symbol that is there.
+/// An address with its symbol.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Frame {
-    /// `None` where the kernel has only told the symbol.
+    /// `None` if the kernel has printed only the symbol.
     pub address: Option<u64>,
-    /// The symbol, and the offset in it, as the kernel wrote it. `None` if there is none.
+    /// Symbol with offset, as the kernel has printed it. `None` if the address has no symbol.
     pub symbol: Option<String>,
 }
 
 impl Key {
-    /// What the kernel does not know. It is shown as `?`.
+    /// Key that the kernel does not know. Prints as `?`.
     pub const UNKNOWN: Key = Key::Address(Frame {
         address: None,
         symbol: None,
     });
 
-    /// Whether there are addresses in it, also as numbers.
+    /// Whether it contains kernel addresses, even as numbers.
     pub fn has_address(&self) -> bool {
         match self {
             Key::Number(number) => is_kernel_address(*number),
@@ -72,7 +73,7 @@ impl Key {
         }
     }
 
-    /// Forgets addresses. What has no symbol is unknown then.
+    /// Removes addresses. A key without a symbol becomes unknown.
     pub fn remove_address(&mut self) {
         match self {
             Key::Number(_) | Key::Range { .. } if self.has_address() => *self = Key::UNKNOWN,
@@ -83,11 +84,12 @@ impl Key {
     }
 }
 
-/// Whether a number of 64 bits can be an address of the kernel, on any architecture. In a signed
-/// field, it is below zero.
+/// Whether a number of 64 bits can be a kernel address, on any architecture. In a signed field,
+/// addresses are negative.
 ///
-/// In the last 10 MB are fixed mappings only, on x86 behind the modules and on arm64: their
-/// addresses are no secret. So errors, and most differences below zero, are no addresses.
+/// Excludes the last 10 MB, which contain only fixed mappings (on x86 after the modules, and on
+/// arm64), at addresses that are not secret. Thus errors, and most negative differences, do not
+/// count as addresses.
 pub fn is_kernel_address(number: i128) -> bool {
     const FIRST: i128 = 0xffff_0000_0000_0000;
     const END: i128 = 0xffff_ffff_ff60_0000;
@@ -96,7 +98,7 @@ pub fn is_kernel_address(number: i128) -> bool {
 }
 
 impl Text {
-    /// The text that is displayed like that.
+    /// Parses the form that [`fmt::Display`] prints.
     pub fn shown(shown: &str) -> Self {
         let mut bytes = SmallVec::new();
         let mut rest = shown;
@@ -110,7 +112,7 @@ impl Text {
         Text(bytes)
     }
 
-    /// The text as a string, with U+FFFD in the place of what is no UTF-8.
+    /// Converts to a string, with U+FFFD for invalid UTF-8.
     pub fn to_lossy(&self) -> String {
         String::from_utf8_lossy(&self.0).into_owned()
     }
@@ -148,7 +150,7 @@ impl fmt::Display for Text {
             for character in chunk.valid().chars() {
                 match character {
                     '\\' => f.write_str("\\\\")?,
-                    // Also what turns the direction of a text, or has no width.
+                    // Includes characters that change the direction of a text, or have no width.
                     _ if is_unsafe(character) => write!(f, "{}", character.escape_unicode())?,
                     _ => write!(f, "{character}")?,
                 }
@@ -161,7 +163,7 @@ impl fmt::Display for Text {
     }
 }
 
-/// What stands for a character or byte behind a backslash, and what follows it.
+/// Decodes the escape after a backslash. Returns its bytes, and the rest of the text.
 fn escaped(escape: &str) -> Option<(Vec<u8>, &str)> {
     if let Some(after) = escape.strip_prefix('\\') {
         return Some((b"\\".to_vec(), after));
@@ -174,7 +176,7 @@ fn escaped(escape: &str) -> Option<(Vec<u8>, &str)> {
     Some((vec![u8::from_str_radix(hex, 16).ok()?], after))
 }
 
-/// Characters that would change how a terminal shows what follows.
+/// Whether a character would change the way a terminal prints the rest.
 fn is_unsafe(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
@@ -190,7 +192,7 @@ impl fmt::Display for Frame {
     }
 }
 
-/// A stack has its outermost function first, with `;` in between, as folded stacks have.
+/// A stack prints with the outermost function first, separated by `;`, as in folded stacks.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Contents of a histogram: rows of keys and values, whichever kernel file they were read from.
+//! Contents of a histogram: rows of keys and values, independent of the kernel file that they came
+//! from.
 //!
-//! A [`Table`] knows nothing of files, triggers or terminals. Readers make it, recordings keep it, printers show it.
+//! A [`Table`] knows nothing of files, triggers or terminals. Readers create it, recordings store
+//! it, printers show it.
 
 use std::sync::Arc;
 
@@ -30,47 +32,47 @@ pub use key::Text;
 pub use key::is_kernel_address;
 pub use quantile::Quantile;
 
-/// Contents of a histogram at one time, or what was added between two times.
+/// Contents of a histogram at one time, or the increase between two times.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// A column for each key; may be empty, for one row that has all hits.
+    /// Columns of the keys. Without any, a single row has all hits.
     pub keys: Vec<Column>,
-    /// A column for each value beside the hits.
+    /// Columns of the values besides the hits.
     pub values: Vec<Column>,
-    /// Sorted by nothing in particular; no two have the same keys.
+    /// Rows in no particular order; all have different keys.
     pub rows: Vec<Row>,
-    /// What is not in the rows.
+    /// Hits and values missing in the rows.
     pub losses: Losses,
-    /// When the rows were read.
+    /// Time of the read.
     pub time: Time,
 }
 
 /// Name and meaning of a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Column {
-    /// For people: the field, or what the recipe calls it.
+    /// Name for people: the field, or the name from the recipe.
     pub name: String,
     /// Unit of its numbers.
     pub unit: Unit,
-    /// How two values become one. Of no importance for keys.
+    /// Way to merge two values. Unused for keys.
     pub fold: Fold,
 }
 
 /// Unit of the numbers in a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
-    /// A number of things.
+    /// Plain number.
     #[default]
     Plain,
-    /// Nanoseconds.
+    /// Times in ns.
     Nanoseconds,
-    /// Microseconds.
+    /// Times in µs.
     Microseconds,
-    /// Bytes.
+    /// Sizes or amounts of memory.
     Bytes,
 }
 
-/// How two values of a column become one when rows are merged.
+/// Way to merge two values of a column when rows are merged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fold {
     /// Their sum; distributions are merged.
@@ -82,62 +84,65 @@ pub enum Fold {
     Max,
 }
 
-/// Keys of a row. Most have one, which needs no memory of its own.
+/// Keys of a row. The most common case, a single key, is stored inline.
 pub type Keys = SmallVec<[Key; 1]>;
 
-/// An entry.
+/// An entry of a histogram.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
     /// Parallel to [`Table::keys`].
     pub keys: Keys,
-    /// How many events were counted here.
+    /// Number of events counted.
     pub hits: u64,
     /// Parallel to [`Table::values`].
     pub values: Vec<Value>,
-    /// The largest value, and what was saved with it.
+    /// Largest value, with the fields saved along with it.
     pub worst: Option<Worst>,
 }
 
-/// A value of a row.
+/// Value of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A sum, minimum or maximum. Holds any `u64` and any `i64`.
+    /// Sum, minimum or maximum. Covers any `u64` and any `i64`.
     Number(i128),
-    /// A distribution.
+    /// Distribution of values, from `.dist` or made of ranges.
     Dist(Dist),
-    /// It is not known: a minimum or maximum of an interval that did not change, or what C's text does not show.
+    /// Unknown: an extreme of an interval that did not change, or a value that C's text does not
+    /// show.
     Unknown,
 }
 
-/// The largest value of an entry: what `onmax()` has stored. Of equal values always the same is the larger one, whichever comes
-/// first.
+/// Largest value of an entry, as stored by `onmax()`. The order of equal values is fixed, so that
+/// merging does not depend on its order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Worst {
     /// The value, in the unit of the first distribution of the table.
     pub value: i128,
-    /// What `save()` has kept of that event: names and values. Shared, as it goes from a reading into its interval.
+    /// Fields that `save()` has stored at that event: names and values. Shared between a reading
+    /// and its interval.
     pub saved: Arc<[(Arc<str>, Key)]>,
 }
 
-/// What was not counted. `None` where the kernel does not tell.
+/// Hits and values that were not counted. `None` if the kernel does not report the number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Hits for whose keys there was no entry.
+    /// Hits whose keys got no entry.
     pub dropped: u64,
-    /// Dropped hits that are starts, or ends that look for one: their entries are not those of the
-    /// rows.
+    /// Dropped hits of starts, or of ends that look up starts. Their entries are pending starts,
+    /// not rows.
     pub dropped_starts: u64,
-    /// Values that are in no bucket of a distribution; they are in its count, sum, minimum and maximum.
+    /// Values without a bucket in a distribution; its count, sum, minimum and maximum include them.
     pub no_bucket: Option<u64>,
     /// Hits of an end without a start.
     pub unresolved: Option<u64>,
-    /// Starts and maxima that were not stored, since too many hits were at work.
+    /// Starts and maxima that were not stored, because too many hits ran at once.
     pub missed: Option<u64>,
-    /// Hits for which the kernel has not called, or of which the module had no room for a record.
+    /// Hits for which the kernel did not call the trigger, or the module had no buffer for the
+    /// record.
     pub missed_hits: Option<u64>,
 }
 
-/// A time by two clocks. Zero: not known.
+/// A time by two clocks. 0 if unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Time {
     /// `CLOCK_REALTIME` in nanoseconds.
@@ -149,7 +154,7 @@ pub struct Time {
 }
 
 impl Time {
-    /// The time of this machine.
+    /// Current time of this machine.
     pub fn now() -> Self {
         let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
         Self {
@@ -158,7 +163,7 @@ impl Time {
         }
     }
 
-    /// What the clocks say now, without `boot_id`, which is read from a file.
+    /// Current clocks, without `boot_id`, which would need a read of a file.
     pub fn clocks() -> Self {
         let ns = |clock| {
             let time = clock_gettime(clock);
@@ -171,8 +176,8 @@ impl Time {
         }
     }
 
-    /// This time in nanoseconds of `CLOCK_REALTIME`, never after `later`: if the clock was set back in between, it is as long
-    /// before `later` as `CLOCK_MONOTONIC` says.
+    /// This time in nanoseconds of `CLOCK_REALTIME`, never after `later`. If the clock was set back
+    /// in between, computes it from `later` and the difference in `CLOCK_MONOTONIC`.
     pub fn realtime_before(&self, later: &Time) -> u64 {
         if self.realtime_ns <= later.realtime_ns {
             return self.realtime_ns;

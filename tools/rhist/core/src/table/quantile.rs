@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Quantiles of distributions, and how far they may be off.
+//! Quantiles of distributions, with their error bounds.
 
 use super::bucket::Bucket;
 use super::dist::Dist;
 
-/// An estimate of a quantile.
+/// An estimated quantile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantile {
-    /// The estimate.
+    /// Estimate of the true value.
     pub value: f64,
-    /// The true value is not below this.
+    /// Lower bound of the true value.
     pub low: f64,
-    /// Nor above this.
+    /// Upper bound of the true value.
     pub high: f64,
 }
 
 impl Quantile {
-    /// How far the true value may be off, as a part of it: 0.01 is one per cent. Infinite if it may be zero and the estimate is
-    /// not.
+    /// Maximum relative error: 0.01 is one per cent. Infinite if the true value may be zero but the
+    /// estimate is not.
     pub fn error(&self) -> f64 {
         let off = |bound: f64| match (self.value - bound).abs() {
             0.0 => 0.0,
@@ -29,12 +29,13 @@ impl Quantile {
 }
 
 impl Dist {
-    /// Estimates the value that the part `q` of all values, from 0 to 1, does not exceed: the value at rank `q * count`,
-    /// rounded up. The estimate is the one that `hist` of the kernel module shows: the middle of the bucket at this rank of
-    /// those that are in buckets.
+    /// Estimates the value at rank `q * count`, rounded up, with `q` from 0 to 1. Uses the same
+    /// estimate as `hist` of the kernel module: the middle of the bucket at this rank among the
+    /// values in buckets.
     ///
-    /// If there are values without a bucket, they may be on either side, and `low` and `high` leave room for that. `None` if no
-    /// value is in a bucket, or values without one may go beyond a smallest or largest value that is not known.
+    /// Values without a bucket may be on either side, and `low` and `high` allow for that. `None`
+    /// if all buckets are empty, or if values without a bucket may exceed an unknown minimum or
+    /// maximum.
     pub fn quantile(&self, q: f64) -> Option<Quantile> {
         let found = self.in_buckets();
         let outside = self.without_bucket();
@@ -57,7 +58,7 @@ impl Dist {
             rank if rank > found => exact(self.max)?,
             rank => at(rank)?.high as f64,
         };
-        // A minimum or maximum that contradicts the buckets is of another time than these.
+        // A minimum or maximum that contradicts the buckets was read at another time.
         let (low, high) = (low.min(high), low.max(high));
         let low = exact(self.min)
             .filter(|&min| min <= high)
@@ -72,14 +73,15 @@ impl Dist {
         })
     }
 
-    /// The bucket of the value with this rank, from 1, among those that are in buckets.
+    /// Bucket of the value with this rank, from 1, among the values in buckets.
     fn at(&self, rank: u64) -> Option<Bucket> {
         let mut below = 0u64;
         let mut reaches = |count: u64| {
             below = below.saturating_add(count);
             below >= rank
         };
-        // Bounds of buckets take longer than all the rest, so only those of the one that is found are calculated.
+        // Computes the bounds of only the bucket found, since they take longer than everything
+        // else.
         if let Some((index, count)) = self.negative.iter().rev().find(|&(_, count)| reaches(count)) {
             return Some(self.bucket(index, count).negated());
         }
@@ -93,9 +95,9 @@ impl Dist {
     }
 }
 
-/// The rank, from 1, of the quantile `q` of `count` values.
+/// Rank, from 1, of the quantile `q` of `count` values.
 fn rank(q: f64, count: u64) -> u64 {
-    // As 0.07 is a little more than seven hundredths.
+    // Computes in billionths, since 0.07 as a double is slightly above seven hundredths.
     const WHOLE: u64 = 1_000_000_000;
     let part = (q.clamp(0.0, 1.0) * WHOLE as f64).round() as u64;
     let rank = match count.checked_mul(part) {

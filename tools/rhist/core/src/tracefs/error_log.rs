@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The file `error_log`: why the kernel refused a command.
+//! Reads `error_log`, in which the kernel explains why it rejected a command.
 
 use std::ops::Range;
 
 /// An entry of `error_log`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogEntry {
-    /// What is wrong: `Couldn't find field`.
+    /// Message: `Couldn't find field`.
     pub sentence: String,
-    /// The command, or only its filter if that is wrong.
+    /// The rejected command, or only its filter if the fault is there.
     pub command: String,
-    /// Where in `command`, in bytes. May be its end.
+    /// Position of the fault in `command`, in bytes. May be its end.
     pub position: usize,
 }
 
-/// What is in front of the command.
+/// Prefix of the line with the command.
 const COMMAND: &str = "  Command: ";
 
 impl LogEntry {
-    /// The last entry of what `error_log` has.
+    /// Parses the last entry in the contents of `error_log`.
     pub fn last(log: &str) -> Option<Self> {
         let start = log
             .rfind(COMMAND)
@@ -27,7 +27,8 @@ impl LogEntry {
         let head = log[..start].trim_end_matches('\n');
         let head = head.rsplit('\n').next().unwrap_or_default();
         let sentence = head.split_once("error: ").map_or(head, |(_, sentence)| sentence);
-        // The filter's entries have it twice: "event filter parse error: error: Field not found".
+        // Entries about filters repeat the word: "event filter parse error: error: Field not
+        // found".
         let sentence = sentence.strip_prefix("error: ").unwrap_or(sentence);
 
         let rest = &log[start + COMMAND.len()..];
@@ -47,8 +48,9 @@ impl LogEntry {
         })
     }
 
-    /// Where it is in `text`, a part of the command that somebody wrote. Of a filter in parentheses, the kernel may point
-    /// behind these. `None` if it is elsewhere in the command, or the command has the text more than once.
+    /// Position of the fault in `text`, a part of the command that a person wrote. The kernel may
+    /// point behind a filter in parentheses. `None` if the fault is elsewhere in the command, or
+    /// the command contains the text more than once.
     pub fn position_in(&self, text: &str) -> Option<usize> {
         let mut places = self.command.match_indices(text).map(|(at, _)| at);
         let at = places.next().filter(|_| !text.is_empty())?;
@@ -57,8 +59,8 @@ impl LogEntry {
         (places.next().is_none() && behind.chars().all(|c| matches!(c, ' ' | ')'))).then_some(offset.min(text.len()))
     }
 
-    /// The word at a position in a text, or the one that ends before it: the kernel points behind a word of a filter, or
-    /// one further.
+    /// The word at a position in a text, or the one that ends before it: the kernel points behind a
+    /// word of a filter, or one further.
     pub fn word_at(text: &str, position: usize) -> Range<usize> {
         let is_word = |c: &char| c.is_alphanumeric() || matches!(c, '_' | '$');
         let mut position = position.min(text.len());

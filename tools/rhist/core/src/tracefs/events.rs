@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Events: which there are, and which one a name means.
+//! Lists events, and resolves their names.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,18 +16,18 @@ use crate::suggest;
 /// Name of an event.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventName {
-    /// What it belongs to: `sched`.
+    /// System of the event: `sched`.
     pub system: String,
-    /// Its own name: `sched_switch`.
+    /// Name within the system: `sched_switch`.
     pub event: String,
 }
 
-/// Why it is not known which event is meant.
+/// Reason why a name could not be resolved.
 #[derive(Debug)]
 pub enum ResolveError {
-    /// The events that exist cannot be read.
+    /// The list of events cannot be read.
     Io(io::Error),
-    /// The name is none, or could be several.
+    /// The name is unknown or ambiguous.
     Name(Problem),
 }
 
@@ -55,7 +55,8 @@ impl From<io::Error> for ResolveError {
 }
 
 impl EventName {
-    /// Reads `system:event`, `system/event` or `system.event`. `None` for anything else, such as `../event`.
+    /// Parses `system:event`, `system/event` or `system.event`. `None` for anything else, such as
+    /// `../event`.
     pub fn parse(text: &str) -> Option<Self> {
         let (system, event) = text.split_once([':', '/', '.'])?;
         (is_name(system) && is_name(event)).then(|| Self {
@@ -65,7 +66,7 @@ impl EventName {
     }
 }
 
-/// Whether it can be the name of a folder of tracefs.
+/// Whether a text can be the name of a folder in tracefs.
 fn is_name(text: &str) -> bool {
     !text.is_empty()
         && text
@@ -74,11 +75,11 @@ fn is_name(text: &str) -> bool {
 }
 
 impl Tracefs {
-    /// All events, sorted.
+    /// Lists all events, sorted.
     ///
     /// # Errors
     ///
-    /// Those of reading `available_events` and the folder `events`.
+    /// Neither `available_events` nor the folder `events` can be read.
     pub fn events(&self) -> io::Result<Vec<EventName>> {
         let listed = match fs::read(self.dir().join("available_events")) {
             Ok(text) => String::from_utf8_lossy(&text)
@@ -88,7 +89,8 @@ impl Tracefs {
             Err(_) => self.walk_events()?,
         };
         let mut events: BTreeSet<EventName> = listed;
-        // It can be counted, but is no event that can be recorded.
+        // Histograms work on it, although it cannot be enabled like other events, so the kernel
+        // does not list it.
         let print = EventName {
             system: "ftrace".to_owned(),
             event: "print".to_owned(),
@@ -115,12 +117,12 @@ impl Tracefs {
         Ok(events)
     }
 
-    /// Whether there is an event.
+    /// Whether an event exists.
     pub fn has_event(&self, name: &EventName) -> bool {
         self.event(&name.system, &name.event).join("format").exists()
     }
 
-    /// The event that a text means: `system:event`, `system/event`, or the name of an event that only one system has.
+    /// Resolves `system:event`, `system/event`, or the name of an event that only one system has.
     pub fn resolve(&self, text: &str) -> Result<EventName, ResolveError> {
         let name = EventName::parse(text);
         if let Some(name) = name.as_ref().filter(|name| self.has_event(name)) {
@@ -133,11 +135,11 @@ impl Tracefs {
         }
     }
 
-    /// Fields of an event.
+    /// Reads the fields of an event.
     ///
     /// # Errors
     ///
-    /// `NotFound` if there is no such event, `InvalidData` if its file is no format.
+    /// `NotFound` if the event does not exist, `InvalidData` if its file does not parse.
     pub fn format(&self, name: &EventName) -> io::Result<Format> {
         let text = fs::read(self.event(&name.system, &name.event).join("format"))?;
         let error = |error| io::Error::new(io::ErrorKind::InvalidData, format!("{name}: {error}"));
@@ -145,7 +147,7 @@ impl Tracefs {
     }
 }
 
-/// The event with this name, whatever its system is.
+/// Finds an event by its name, in any system.
 fn find(events: &[EventName], text: &str) -> Result<EventName, Problem> {
     let mut same = events.iter().filter(|name| name.event == text);
     match (same.next(), same.next()) {
@@ -176,14 +178,14 @@ fn find(events: &[EventName], text: &str) -> Result<EventName, Problem> {
     })
 }
 
-/// What is wrong with the name of an event that does not exist.
+/// Explains why an event does not exist.
 fn unknown(events: &[EventName], name: &EventName) -> Problem {
     let EventName { system, event } = name;
     let title = format!("there is no event {}", named(&name.to_string()));
     let start = system.len() + 1;
     let in_system = || events.iter().filter(|other| other.system == *system);
     if in_system().next().is_none() {
-        // Perhaps the event is right.
+        // The event may exist in another system.
         let full: Vec<String> = events
             .iter()
             .filter(|other| other.event == *event)

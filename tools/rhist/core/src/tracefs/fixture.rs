@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::Tracefs;
 
-/// The directory, which is rhist's or the kernel's, and its folder, which goes when it is dropped.
+/// Creates a directory of rhist or of the kernel. Dropping the first result removes the folder.
 pub(crate) fn tracefs(is_rhist: bool) -> (TempDir, Tracefs) {
     let root = tempfile::tempdir().unwrap();
     let events = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/events");

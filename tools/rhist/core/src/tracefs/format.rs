@@ -1,66 +1,66 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The `format` file of an event: its fields.
+//! Parses the `format` file of an event.
 
 use std::fmt;
 
 use crate::names::Symbols;
 use crate::table::Unit;
 
-/// What the `format` file of an event says.
+/// Contents of a `format` file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Format {
     /// Name of the event, without its system.
     pub name: String,
     /// Number of the event.
     pub id: u32,
-    /// Its fields, those that all events have first.
+    /// Fields; the ones common to all events come first.
     pub fields: Vec<Field>,
-    /// What is behind `print fmt:`: a format of `printf`, and its arguments.
+    /// Print format and its arguments, from `print fmt:`.
     pub print: String,
 }
 
-/// A field of an event.
+/// Field of an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Field {
-    /// Its name.
+    /// Name in keys, values and filters.
     pub name: String,
-    /// Its type in C, an array with its length: `char[16]`.
+    /// C type. An array includes its length: `char[16]`.
     pub ty: String,
-    /// Where it begins in the record, in bytes.
+    /// Offset in the record, in bytes.
     pub offset: u32,
-    /// Bytes that it takes there.
+    /// Size in the record, in bytes.
     pub size: u32,
     /// Whether it is a signed number.
     pub signed: bool,
     /// Whether all events have it.
     pub common: bool,
-    /// What it holds.
+    /// Kind of its content.
     pub kind: FieldKind,
 }
 
-/// What a field holds, as far as hist triggers and filters tell the difference.
+/// Kind of a field's content, as far as hist triggers and filters distinguish it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FieldKind {
-    /// A number of 1, 2, 4 or 8 bytes.
+    /// Number of 1, 2, 4 or 8 bytes.
     #[default]
     Number,
-    /// A string.
+    /// String in the record.
     Text,
-    /// The address of a string: a number for a histogram, a string for a filter.
+    /// Pointer to a string: a number for a histogram, a string for a filter.
     TextPointer,
-    /// A stack.
+    /// Stack trace.
     Stack,
-    /// A set of CPUs.
+    /// Set of CPUs.
     CpuMask,
-    /// As many bytes as an address of the internet protocol has, or a socket address, also one that
-    /// is elsewhere in the record. Those of IPv4 are a number, too.
+    /// Array as long as an address of the internet protocol, or a socket address; the bytes may be
+    /// elsewhere in the record. 4 bytes also work as a number.
     Bytes,
-    /// Anything else: neither a histogram nor a filter can use it.
+    /// Unsupported: neither a histogram nor a filter can use it.
     Other,
 }
 
-/// Why a text is no format.
+/// Fault in a format file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// Number of the line, from 1.
@@ -77,7 +77,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Format {
-    /// Reads what is in a `format` file.
+    /// Parses the contents of a `format` file.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let mut format = Self::default();
         for (index, line) in text.lines().enumerate() {
@@ -103,13 +103,13 @@ impl Format {
         Ok(format)
     }
 
-    /// The field with this name.
+    /// Looks up a field by name.
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    /// The field with the text that another one points to in the memory of a program. The kernel
-    /// copies what a system call is given by its address into a field of its own
+    /// Field with the string that another field points to in user memory. For strings passed to
+    /// system calls, the kernel copies the contents into a field of their own
     /// (`syscall_enter_define_fields()`).
     pub fn text_behind(&self, name: &str) -> Option<&Field> {
         let points = self.field(name)?.ty.contains('*');
@@ -117,13 +117,13 @@ impl Format {
         text.filter(|text| points && text.kind == FieldKind::Text)
     }
 
-    /// The fields that not all events have.
+    /// Fields that are not common to all events.
     pub fn own_fields(&self) -> impl Iterator<Item = &Field> + Clone {
         self.fields.iter().filter(|field| !field.common)
     }
 
-    /// The field with the address that the event is about: that of the other side, and if there are
-    /// several the one that may be of IPv4 or of IPv6.
+    /// Field with the remote address of the event. Of several, prefers the one that holds both IPv4
+    /// and IPv6.
     pub fn address(&self) -> Option<&Field> {
         let addresses = || self.own_fields().filter(|field| field.is_address());
         let named = |name: &str| addresses().find(|field| field.name == name);
@@ -134,7 +134,7 @@ impl Format {
             .or_else(|| addresses().max_by_key(|field| field.size))
     }
 
-    /// Whether its addresses are those of a packet that was received: the source is the other side.
+    /// Whether its addresses belong to a received packet, so that the source is the remote side.
     fn is_of_received_packet(&self) -> bool {
         let name = self.name.as_str();
         matches!(
@@ -150,18 +150,18 @@ impl Format {
         ) || name.starts_with("tcp_hash_")
     }
 
-    /// Names of signed fields, those that all events have among them.
+    /// Names of signed fields, including the ones common to all events.
     pub fn signed(&self) -> Vec<String> {
         let signed = self.fields.iter().filter(|field| field.signed);
         signed.map(|field| field.name.clone()).collect()
     }
 
-    /// What the values of a field are called.
+    /// Names of a field's values in the print format.
     pub fn symbols(&self, field: &str) -> Option<Symbols> {
         Symbols::parse(&format!("print fmt:{}", self.print), field)
     }
 
-    /// The unit of a number, as far as its name or the print format tells it: `delay=%Lu [ns]`.
+    /// Unit of a number, guessed from its name or from the print format: `delay=%Lu [ns]`.
     pub fn unit(&self, field: &str) -> Option<Unit> {
         const WORDS: [(&str, Unit); 3] = [
             ("ns", Unit::Nanoseconds),
@@ -178,7 +178,7 @@ impl Format {
         };
         let printed = || {
             let shown = format!("{field}=%");
-            // Not the end of another name.
+            // Excludes a match at the end of a longer name.
             let is_whole = |at: usize| !self.print[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
             let (at, _) = self.print.match_indices(&shown).find(|(at, _)| is_whole(*at))?;
             let rest = &self.print[at + shown.len()..];
@@ -191,14 +191,14 @@ impl Format {
 }
 
 impl Field {
-    /// Whether it is an address of the internet protocol, as far as type and name tell.
+    /// Whether it is an address of the internet protocol, judging by type and name.
     pub fn is_address(&self) -> bool {
         let name = self.name.as_str();
         let is_named = name.contains("addr") || matches!(name, "src" | "dst" | "gw" | "gw4" | "gw6" | "v4" | "v6");
         self.kind == FieldKind::Bytes && is_named
     }
 
-    /// Whether a key can be this, without a modifier or with that which it has then by itself.
+    /// Whether a key can use it, without a modifier or with the one added automatically.
     pub fn is_key(&self) -> bool {
         match self.kind {
             FieldKind::Other | FieldKind::CpuMask => false,
@@ -216,12 +216,12 @@ impl Field {
         }
     }
 
-    /// Whether the field itself only tells where in the record its bytes are.
+    /// Whether the field only holds the position of its bytes in the record.
     pub fn is_elsewhere(&self) -> bool {
         is_elsewhere(&self.ty)
     }
 
-    /// Reads what is behind `field:`.
+    /// Parses the text after `field:`.
     fn parse(text: &str) -> Result<Self, &'static str> {
         let mut parts = text.split(';').map(str::trim);
         let declaration = parts.next().unwrap_or_default();
@@ -255,7 +255,7 @@ impl Field {
 }
 
 impl FieldKind {
-    /// As `filter_assign_type()` of the kernel decides.
+    /// Classifies a type like the kernel's `filter_assign_type()`.
     fn of(ty: &str, size: u32) -> Self {
         let elsewhere = is_elsewhere(ty);
         match () {
@@ -270,7 +270,7 @@ impl FieldKind {
         }
     }
 
-    /// What it is, in words.
+    /// Name of the kind for messages.
     pub fn noun(self) -> &'static str {
         match self {
             Self::Number => "a number",
@@ -288,7 +288,7 @@ fn is_elsewhere(ty: &str) -> bool {
     ty.contains("__data_loc") || ty.contains("__rel_loc")
 }
 
-/// Type and name of a declaration in C. The length of an array goes to the type.
+/// Splits a declaration in C into type and name. The length of an array becomes part of the type.
 fn split_declaration(text: &str) -> Option<(String, String)> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let (declaration, length) = match text.find('[').filter(|_| text.ends_with(']')) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The kernel's tracing directory, or rhist's.
+//! The tracing directory, either the kernel's or rhist's.
 
 pub mod error_log;
 pub mod events;
@@ -19,41 +19,42 @@ use std::path::PathBuf;
 use crate::question::Backend;
 use error_log::LogEntry;
 
-/// Where tracefs is mounted; older programs use the second one.
+/// Mount points of tracefs; older programs use the second one.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// Names another folder than [`PLACES`], for tests.
+/// Variable that names a folder instead of [`PLACES`], for tests.
 pub const ROOT_VARIABLE: &str = "RHIST_TRACEFS";
 
 /// A tracing directory: of the kernel, of rhist, or of an instance in one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tracefs {
-    /// The kernel's own tracing directory. Instances, probes and synthetic events are the same in both.
+    /// The kernel's tracing directory. Instances, probes and synthetic events are the same in both.
     kernel: PathBuf,
-    /// Where histograms are made.
+    /// Directory in which histograms are created.
     dir: PathBuf,
     backend: Backend,
 }
 
-/// Why a file of tracefs could not be written.
+/// Error of writing a file of tracefs.
 #[derive(Debug)]
 pub struct WriteError {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What was written to it.
+    /// Text that was written.
     pub text: String,
-    /// The kernel's answer.
+    /// Error code of the kernel.
     pub error: io::Error,
-    /// The last entry of `error_log`, if it is about this.
+    /// Last entry of `error_log`, if it is about this command.
     pub log: Option<LogEntry>,
 }
 
 impl Tracefs {
-    /// Finds the tracing directory of this machine: that of rhist if the module is loaded, otherwise the kernel's.
+    /// Finds the tracing directory of this machine: rhist's if the module is loaded, otherwise the
+    /// kernel's.
     ///
     /// # Errors
     ///
-    /// `NotFound` if tracefs is not mounted, `PermissionDenied` if it may not be read.
+    /// `NotFound` if tracefs is not mounted, `PermissionDenied` if it is not readable.
     pub fn find() -> io::Result<Self> {
         let root = match std::env::var_os(ROOT_VARIABLE).filter(|root| !root.is_empty()) {
             Some(root) => PathBuf::from(root),
@@ -69,11 +70,11 @@ impl Tracefs {
         Self::at(root)
     }
 
-    /// The tracing directory at a path.
+    /// Opens the tracing directory at a path.
     ///
     /// # Errors
     ///
-    /// `NotFound` if there is none.
+    /// `NotFound` if the path is not a tracing directory.
     pub fn at(root: PathBuf) -> io::Result<Self> {
         fs::metadata(root.join("events")).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
@@ -83,7 +84,7 @@ impl Tracefs {
             _ => error,
         })?;
         let rhist = root.join("rhist");
-        // Below rhist-exec, rhist's directory lies over the kernel's.
+        // Under rhist-exec, rhist's directory is mounted over the kernel's.
         let (dir, backend) = if root.join("hist_stats").exists() {
             (root.clone(), Backend::Rhist)
         } else if rhist.join("hist_stats").exists() {
@@ -98,7 +99,7 @@ impl Tracefs {
         })
     }
 
-    /// The same directory, but the kernel's own histograms.
+    /// The same directory, but with the kernel's own histograms.
     pub fn with_c(self) -> Self {
         Self {
             dir: self.kernel.clone(),
@@ -107,12 +108,12 @@ impl Tracefs {
         }
     }
 
-    /// Whose histograms its files make.
+    /// Implementation of the histograms in its files.
     pub fn backend(&self) -> Backend {
         self.backend
     }
 
-    /// Where histograms are made.
+    /// Directory in which histograms are created.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -122,7 +123,7 @@ impl Tracefs {
         &self.kernel
     }
 
-    /// The tracing directory of an instance, which need not exist yet.
+    /// Tracing directory of an instance, which may not exist yet.
     pub fn instance(&self, name: &str) -> Self {
         let place = |dir: &Path| dir.join("instances").join(name);
         Self {
@@ -137,7 +138,7 @@ impl Tracefs {
         self.dir.join("events").join(system).join(event)
     }
 
-    /// Empties a file of this directory.
+    /// Truncates a file of this directory.
     pub fn truncate(&self, file: &str) -> Result<(), WriteError> {
         let path = self.dir.join(file);
         let result = OpenOptions::new().write(true).truncate(true).open(&path);
@@ -152,14 +153,14 @@ impl Tracefs {
     /// Appends a command to a file of this directory, in one write.
     pub fn write(&self, file: impl AsRef<Path>, text: &str) -> Result<(), WriteError> {
         let path = self.dir.join(file);
-        // Not O_CREAT: a file that is not there is an event that is not there.
+        // Without O_CREAT: a missing file means a missing event.
         let result = OpenOptions::new()
             .append(true)
             .open(&path)
             .and_then(|mut file| file.write_all(text.as_bytes()));
         result.map_err(|error| {
             let log = fs::read(self.dir.join("error_log")).unwrap_or_default();
-            // An entry about a filter has only the filter.
+            // An entry about a filter contains only the filter.
             let log = LogEntry::last(&String::from_utf8_lossy(&log))
                 .filter(|entry| !entry.command.trim().is_empty() && text.contains(entry.command.trim()));
             WriteError {

@@ -11,7 +11,7 @@ fn label(_: &Column, key: &Key) -> String {
     key.to_string()
 }
 
-/// A reading with so many hits of each key, each of which has a value of its own.
+/// A reading with these hits of each key; each key has its own value.
 fn reading(hits: &[(i128, u64)]) -> Reading {
     let column = |name: &str| Column {
         name: name.to_owned(),
@@ -58,7 +58,7 @@ fn what_counts_most_has_a_label_set() {
     totals.take(reading(&[(1, 5), (2, 50), (3, 7), (4, 6)]), label).unwrap();
     assert_eq!(hits(&totals), owned(&[("other", 11), ("2", 50), ("3", 7)]));
     assert_eq!(totals.folded(), (11, 2));
-    // What was folded stays so, or `other` would fall.
+    // A folded key stays folded, or `other` would fall.
     totals
         .take(reading(&[(1, 500), (2, 50), (3, 7), (4, 6), (5, 1)]), label)
         .unwrap();
@@ -77,7 +77,7 @@ fn triggers_that_come_anew_go_on() {
     assert_eq!((totals.events(), totals.losses().dropped), (22, 4));
 }
 
-/// Whether a second reading is taken for one of other triggers.
+/// Whether the second reading is recognized as one of other triggers.
 fn is_other(first: Reading, second: Reading) -> bool {
     let mut totals = Totals::new(9);
     totals.take(first, label).unwrap();
@@ -95,7 +95,7 @@ fn somebody_clears_them_and_more_hits_come_than_there_were() {
     assert!(is_other(first(), reading(&[(1, 2)])));
     assert!(is_other(first(), reading(&[(1, 4), (2, 100)])));
     assert!(is_other(first(), reading(&[(3, 100), (2, 100)])));
-    // As many hits, of other values.
+    // As many hits, but of other values.
     let mut other = first();
     let mut dist = Dist::new(3);
     dist.record(100, 5);
@@ -155,16 +155,16 @@ fn without_keys_there_is_one_set() {
     }
 }
 
-/// What happens to a histogram.
+/// An event in the life of a histogram.
 #[derive(Clone, Debug)]
 enum Step {
-    /// So many hits of a key.
+    /// Hits of a key.
     Hits(i128, u64),
     Read,
-    /// Its triggers go, and others come: after a reading, as a service ends it, or suddenly.
+    /// The triggers are replaced: after a last reading, as a service does it, or suddenly.
     Anew,
     Lost,
-    /// Somebody clears them.
+    /// The triggers are cleared.
     Clear,
 }
 
@@ -198,7 +198,8 @@ proptest! {
     ) {
         let mut totals = Totals::new(limit);
         let mut kernel: Vec<(i128, u64)> = Vec::new();
-        // All hits that there have been; what was read of triggers that are gone; and hits that somebody has cleared.
+        // All hits so far; hits in the last readings of triggers that are gone; hits lost by
+        // clearing.
         let (mut truth, mut base, mut cleared) = (0, 0, 0);
         let mut before: Vec<(String, u64, Dist)> = Vec::new();
         let in_kernel = |kernel: &[(i128, u64)]| kernel.iter().map(|(_, hits)| hits).sum::<u64>();

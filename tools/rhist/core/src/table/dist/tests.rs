@@ -17,7 +17,7 @@ fn a_sum_with_what_has_wrapped_is_that_of_the_others() {
 
 #[test]
 fn bounds_are_exact() {
-    // The largest whole numbers of buckets at scale 3, computed with 60 digits.
+    // Largest integers of buckets at scale 3, computed with 60 digits.
     let dist = Dist::new(3);
     let bounds: Vec<_> = [-1, 7, 8, 15, 99, 503, 511].map(|index| dist.bounds(index)).into();
     assert_eq!(
@@ -61,7 +61,7 @@ fn since_knows_new_extremes_only() {
 
 #[test]
 fn a_sum_without_its_value() {
-    // Read while a hit was on its way.
+    // A reading during a hit.
     let begun = Dist {
         sum: Some(17),
         ..Dist::new(3)
@@ -112,7 +112,7 @@ fn any_value() -> impl Strategy<Value = i128> {
     ]
 }
 
-/// A distribution of some values, and these.
+/// A distribution with its values.
 fn any_dist() -> impl Strategy<Value = Dist> {
     (0..=20u8, prop::collection::vec((any_value(), 1..1000u64), 0..20)).prop_map(|(scale, values)| {
         let mut dist = Dist::new(scale);
@@ -199,7 +199,7 @@ fn what_has_wrapped_around_is_zero() {
         for number in numbers {
             dist.record(*number, 1);
         }
-        // As the kernel sums them up.
+        // The kernel sums modulo 2^64.
         dist.sum = dist.sum.map(|sum| sum.rem_euclid(1 << 64));
         dist.without_negative();
         dist
@@ -207,14 +207,14 @@ fn what_has_wrapped_around_is_zero() {
     for scale in [0, 3, 6] {
         let dist = after(&[5, 7, u64::MAX.into(), (1 << 64) - 20_000], scale);
         assert_eq!((dist.zero, dist.count, dist.in_buckets()), (2, 4, 4));
-        // The least sum of the values in the buckets of 5 and 7.
+        // The minimum for the sum of the values in the buckets of 5 and 7.
         let least = if scale == 0 { 10 } else { 12 };
         assert_eq!((dist.sum, dist.min, dist.max), (Some(least), Some(0), None));
         assert_eq!(after(&[30, u64::MAX.into()], scale).sum, Some(30));
         let largest = after(&[1, i64::MAX.into()], scale);
         assert_eq!((largest.zero, largest.max), (0, Some(i64::MAX.into())));
     }
-    // With signs, the largest value is known.
+    // With signed numbers, the maximum is known.
     let mut signed = Dist::new(3);
     for number in [5, 7, -1, -20_000] {
         signed.record(number, 1);
@@ -242,7 +242,7 @@ fn a_mean_without_negative_values_is_that_of_the_others() {
 }
 
 proptest! {
-    /// A sum that fell would be that of a trigger which somebody has cleared.
+    /// A falling sum would look like a trigger that was cleared.
     #[test]
     fn a_sum_without_negative_values_never_falls(
         values in prop::collection::vec((-100_000_i128..1_000_000, 1_u64..9), 1..40),

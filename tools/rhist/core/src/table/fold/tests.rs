@@ -33,7 +33,7 @@ fn table(rows: Vec<Row>) -> Table {
     }
 }
 
-/// What rows and losses are there, whatever the order.
+/// Rows and losses, independent of the order.
 type Contents = (BTreeMap<Vec<Key>, (u64, Vec<Value>, Option<Worst>)>, Losses);
 
 fn contents(table: &Table) -> Contents {
@@ -127,7 +127,7 @@ proptest! {
         };
         prop_assert_eq!(rows(&delta), rows(&b));
         prop_assert_eq!(delta.losses.dropped, b.losses.dropped);
-        // What is told of extremes is true.
+        // Extremes that are given must be true.
         let truth: BTreeMap<_, _> = b.rows.iter().map(|row| (&row.keys, row)).collect();
         for row in &delta.rows {
             for n in [1, 2] {
@@ -181,7 +181,7 @@ fn values_that_follow_their_hit() {
             worst: None,
         }
     };
-    // The second hit was on its way at the first reading.
+    // The first reading happens during the second hit.
     let (begun, done) = (table(vec![row(&[5])]), table(vec![row(&[5, 9])]));
     let delta = done.since(begun.clone());
     let [added] = delta.rows.as_slice() else {
@@ -211,7 +211,7 @@ fn sums_wait_for_their_values() {
         Value::Dist(dist) => (dist.count, dist.sum),
         other => panic!("{other:?}"),
     };
-    // The second hit is on its way at the second reading.
+    // The second reading happens during the second hit.
     let readings = [row(1, 1, 5), row(2, 1, 10), row(2, 2, 10)].map(|row| table(vec![row]));
     let [first, mut second, mut third] = readings;
     let mut delta = second.since(first);
@@ -233,7 +233,7 @@ fn ranges_of_log2() {
         (&Counts::from([(-1, 5)]), 0, true)
     );
     assert_eq!((zero.sum, zero.min, zero.max), (None, None, None));
-    // Of .buckets=100.
+    // Range of .buckets=100.
     let linear = dist(100, 199);
     assert_eq!((linear.count, linear.in_buckets()), (5, 0));
 }
@@ -265,7 +265,7 @@ fn tables_of_other_columns_do_no_harm() {
     );
 }
 
-/// Prints milliseconds of a CPU. Run with `cargo test --release -- --ignored --nocapture`.
+/// Prints milliseconds of CPU time. Run with `cargo test --release -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn speed_of_many_rows() {

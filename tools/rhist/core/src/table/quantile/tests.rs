@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What the manual of `hist` promises, by scale, in per cent.
+/// Error that the manual of `hist` promises, by scale, in per cent.
 const PROMISED: [f64; 6] = [41.43, 18.93, 9.06, 4.43, 2.19, 1.09];
 
 fn dist(scale: u8, values: &[i128]) -> Dist {
@@ -54,7 +54,7 @@ fn values_without_bucket_widen() {
     let mut dist = dist(3, &[1, 2, 3, 1000, 2000]);
     dist.count += 1;
     let quantile = dist.quantile(0.5).unwrap();
-    // Rank 3 of 6 is rank 2 of 5 if the other one is below, and 3 if it is above.
+    // Rank 3 of 6 is rank 2 of 5 if the other value is below, and 3 if it is above.
     assert_eq!((quantile.low, quantile.value, quantile.high), (2.0, 3.0, 3.0));
     let worst = dist.quantile(1.0).unwrap();
     assert_eq!(worst.high, 2000.0);
