@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Puts the recipes of the package into the program.
+//! Embeds the recipes of the package in the program.
 
 use std::env;
 use std::fmt::Write;

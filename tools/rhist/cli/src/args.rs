@@ -28,7 +28,7 @@ use crate::commands::serve;
 use crate::commands::show;
 use crate::commands::top;
 
-/// What the help says of recipes: too many to list here.
+/// Pointer to the recipes in the help, which would be too long with all of them.
 const RECIPES: &str = "Recipes:
   runqlat, biolatency, syscall-latency, offcputime, ...  Ask one question each: rhist ls recipes
 
@@ -70,20 +70,20 @@ pub struct Common {
     pub quiet: bool,
 }
 
-/// Options of [`Common`] that a command has.
+/// The options of [`Common`] that a command supports.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known {
-    /// `--dry-run`
+    /// Whether it supports `--dry-run`.
     pub dry_run: bool,
-    /// `--format` with one of these.
+    /// Values of `--format` that it supports; empty for none.
     pub formats: &'static [Format],
-    /// `--keep`
+    /// Whether it supports `--keep`.
     pub keep: bool,
-    /// `--quiet`
+    /// Whether it supports `--quiet`.
     pub quiet: bool,
 }
 
-/// None of them.
+/// None of the options.
 const NOTHING: Known = Known {
     dry_run: false,
     formats: &[],
@@ -91,7 +91,7 @@ const NOTHING: Known = Known {
     quiet: false,
 };
 
-/// What measures, and prints what it finds.
+/// Options of commands that measure and print the result.
 const MEASURES: Known = Known {
     dry_run: true,
     formats: &[Format::Text, Format::Json, Format::Folded, Format::Svg],
@@ -104,9 +104,9 @@ const LISTS: Known = Known {
     ..NOTHING
 };
 
-/// Which command has which of the options in [`Common`]. Recipes have all of them.
+/// Supported options by command. A recipe, which is not listed, supports all of them.
 pub const KNOWN: [(&str, Known); 17] = [
-    // Without a command.
+    // No command.
     (
         "",
         Known {
@@ -183,7 +183,7 @@ pub const KNOWN: [(&str, Known); 17] = [
     ),
 ];
 
-/// How to print what was found.
+/// Output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people
@@ -214,8 +214,8 @@ pub enum Command {
     Between(BetweenArgs),
     /// Show keys as they change, on the whole screen
     ///
-    /// Where no terminal is, and with --format json, prints a line of JSON for each interval. With --format svg, prints a
-    /// picture of the screen at the end, of COLUMNS times LINES characters.
+    /// Where no terminal is, and with --format json, prints a line of JSON for each interval. With
+    /// --format svg, prints a picture of the screen at the end, of COLUMNS times LINES characters.
     Top(top::Args),
     /// Keep what is measured in a file, an interval a line
     Record(RecordArgs),
@@ -243,16 +243,18 @@ pub enum Command {
     Check(check::Args),
     /// Make the histograms of a configuration, and let Prometheus scrape them
     ///
-    /// Runs until SIGTERM or SIGINT, and then removes all that it made. SIGHUP has it read its configuration again: what is
-    /// the same goes on. rhist.service(8) has more.
+    /// Runs until SIGTERM or SIGINT, and then removes all that it made. SIGHUP has it read its
+    /// configuration again: what is the same goes on. rhist.service(8) has more.
     Serve(serve::Args),
     /// Run a program on the tracing directory of rhist
     ///
-    /// COMMAND runs in a mount namespace of its own, in which rhist's tracing directory lies over /sys/kernel/tracing. So
-    /// trace-cmd, perf, and whatever else uses that path, find there the histograms and user events of rhist, and all that the
-    /// kernel's directory has. Other programs notice nothing.
+    /// COMMAND runs in a mount namespace of its own, in which rhist's tracing directory lies over
+    /// /sys/kernel/tracing. So trace-cmd, perf, and whatever else uses that path, find there the
+    /// histograms and user events of rhist, and all that the kernel's directory has. Other programs
+    /// notice nothing.
     ///
-    /// The exit status is that of COMMAND, 127 if there is no such command, 125 if it could not be run so.
+    /// The exit status is that of COMMAND, 127 if there is no such command, 125 if it could not be
+    /// run so.
     Exec(exec::Args),
     /// A recipe: its name, and what follows.
     #[command(external_subcommand)]
@@ -260,7 +262,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Its row in [`KNOWN`].
+    /// Name of its row in [`KNOWN`].
     pub fn name(&self) -> &str {
         match self {
             Self::Count(_) => "count",
@@ -312,7 +314,8 @@ pub struct RunArgs {
     /// Also what rhist itself does
     #[arg(long = "self")]
     pub itself: bool,
-    /// In what unit the buckets of times are, to be added to others in this unit; by default nanoseconds
+    /// In what unit the buckets of times are, to be added to others in this unit; by default
+    /// nanoseconds
     #[arg(long, value_enum)]
     pub unit: Option<UnitArg>,
     /// Only events that this filter of the kernel passes
@@ -326,7 +329,7 @@ pub struct RunArgs {
     pub backend: BackendArg,
 }
 
-/// In what unit buckets are.
+/// Unit of buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum UnitArg {
     /// Seconds
@@ -347,7 +350,7 @@ impl From<UnitArg> for BucketUnit {
     }
 }
 
-/// Whose histograms are used.
+/// Choice of the histograms' implementation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum BackendArg {
     /// rhist's if the module is loaded, else C's
@@ -388,7 +391,8 @@ pub struct BetweenArgs {
     /// Event with which it ends
     #[arg(value_name = "B")]
     pub end: String,
-    /// What both have in common: FIELD, or FIELD_OF_A=FIELD_OF_B; by default common_pid, the task that runs
+    /// What both have in common: FIELD, or FIELD_OF_A=FIELD_OF_B; by default common_pid, the task
+    /// that runs
     #[arg(long, value_name = "KEY", value_delimiter = ',')]
     pub on: Vec<String>,
     /// What of it, and for how long.
@@ -412,7 +416,7 @@ pub struct RecordArgs {
     pub words: Vec<OsString>,
 }
 
-/// The command line, in which each command has the options of [`Common`] that it knows.
+/// Builds the command line. Each command gets the options of [`Common`] that it supports.
 pub fn program() -> clap::Command {
     Args::command().mut_subcommands(|command| {
         let known = known(command.get_name());
@@ -420,7 +424,7 @@ pub fn program() -> clap::Command {
     })
 }
 
-/// Adds the options that are known to a command, and to those below it.
+/// Adds the supported options to a command and its subcommands.
 pub fn with_common(command: clap::Command, known: &Known) -> clap::Command {
     let all = Common::augment_args(clap::Command::new(""));
     let options = all.get_arguments().filter_map(|option| known.option(option));
@@ -429,14 +433,14 @@ pub fn with_common(command: clap::Command, known: &Known) -> clap::Command {
         .args(options)
 }
 
-/// Which options a command knows.
+/// Options that a command supports.
 pub fn known(command: &str) -> Known {
     let row = KNOWN.iter().find(|(name, _)| *name == command);
     row.map_or(MEASURES, |(_, known)| *known)
 }
 
 impl Args {
-    /// Reads a command line.
+    /// Parses a command line.
     pub fn parse_from(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Self, clap::Error> {
         let matches = program().try_get_matches_from(words)?;
         let mut args = Self::from_arg_matches(&matches)?;
@@ -446,7 +450,7 @@ impl Args {
 }
 
 impl Known {
-    /// The option as the command has it, if it does.
+    /// The option as it applies to the command, if supported.
     fn option(&self, option: &Arg) -> Option<Arg> {
         match option.get_id().as_str() {
             "dry_run" if self.dry_run => Some(option.clone()),
@@ -462,7 +466,7 @@ impl Known {
     }
 }
 
-/// Names of all commands that are no recipes.
+/// Names of all commands, without recipes.
 pub fn commands() -> Vec<String> {
     let program = Args::command();
     let names = program.get_subcommands().map(clap::Command::get_name);
@@ -470,9 +474,9 @@ pub fn commands() -> Vec<String> {
 }
 
 impl Common {
-    /// What was given before a command, behind it, or behind one below it.
+    /// Collects the options given before a command, after it, or after a subcommand.
     pub fn of(matches: &ArgMatches) -> Common {
-        // A command has not all of them.
+        // A command does not define all of them.
         let is_set = |name: &str| matches!(matches.try_get_one::<bool>(name), Ok(Some(true)));
         let common = Common {
             dry_run: is_set("dry_run"),
@@ -486,7 +490,7 @@ impl Common {
         }
     }
 
-    /// Refuses options that a command does not know, wherever they were given.
+    /// Rejects options that the command does not support, wherever they were given.
     pub fn check(&self, command: &str) -> anyhow::Result<()> {
         let known = known(command);
         let name = match command {
@@ -510,12 +514,13 @@ impl Common {
         Ok(())
     }
 
-    /// How to print what was found.
+    /// Requested output format, or the default.
     pub fn format(&self) -> Format {
         self.format.unwrap_or_default()
     }
 
-    /// These options, and others that stood elsewhere on the command line.
+    /// Combines these options with `other`, given elsewhere on the command line. `other` takes
+    /// precedence.
     pub fn with(&self, other: Common) -> Common {
         Common {
             dry_run: self.dry_run || other.dry_run,
@@ -526,12 +531,12 @@ impl Common {
     }
 }
 
-/// A filter that was written in several lines, in one: a trigger is a line.
+/// Joins the lines of a filter, since a trigger must be a single line.
 fn one_line(text: &str) -> Result<String, Infallible> {
     Ok(text.replace(char::is_control, " "))
 }
 
-/// A positive number of seconds, at most a year.
+/// Parses a number of seconds, from 0.01 to a year.
 pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.01..=31_536_000.0).contains(&seconds) => Ok(seconds),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What is to be measured, as the command line says it: a recipe, `count`, or `between`.
+//! The question of a command line: a recipe, `count`, or `between`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -54,7 +54,7 @@ use crate::recipes;
 use crate::screen::lines;
 use crate::screen::plain;
 
-/// What is to be measured.
+/// A question to measure, before it is planned for a machine.
 #[derive(Debug)]
 pub struct Ask {
     /// Name of the recipe, or of the command.
@@ -63,21 +63,21 @@ pub struct Ask {
     measure: Measure,
     /// Values of the recipe's arguments.
     values: BTreeMap<String, String>,
-    /// Whether nobody has said what two events have in common.
+    /// Whether `--on` is missing, so that a default key links the two events.
     has_default_key: bool,
-    /// In what unit the buckets of times are.
+    /// Unit of the buckets of times.
     pub unit: BucketUnit,
-    /// Whether buckets are all that is read.
+    /// Whether only the buckets of distributions are read.
     pub only_buckets: bool,
     /// Options of the run.
     pub run: RunArgs,
-    /// Options of all commands.
+    /// Options common to all commands.
     pub common: Common,
 }
 
 impl Ask {
-    /// Reads a command line that begins with the name of a recipe, `count` or `between`. `before` has the options that stood
-    /// before it.
+    /// Parses a command line that begins with the name of a recipe, `count` or `between`. `before`
+    /// contains the options in front of it.
     pub fn parse(words: &[OsString], before: &Common) -> anyhow::Result<Self> {
         let Some(name) = words.first() else {
             bail!("what is to be measured? See rhist ls recipes")
@@ -150,7 +150,7 @@ impl Ask {
         })
     }
 
-    /// `rhist count`.
+    /// Question of `rhist count`.
     pub fn count(args: CountArgs, common: Common) -> anyhow::Result<Self> {
         let mut probes = probe::Probes::default();
         let event = probes.event(&args.event)?;
@@ -185,7 +185,7 @@ impl Ask {
         })
     }
 
-    /// `rhist between`.
+    /// Question of `rhist between`.
     pub fn between(args: BetweenArgs, common: Common) -> anyhow::Result<Self> {
         let mut probes = probe::Probes::default();
         let default = ["common_pid".to_owned()];
@@ -231,7 +231,7 @@ impl Ask {
         })
     }
 
-    /// What it is shown for: names of keys.
+    /// Names of the keys that the result is shown by.
     pub fn by(&self) -> &[String] {
         if self.run.by.is_empty() {
             &self.measure.by
@@ -240,7 +240,8 @@ impl Ask {
         }
     }
 
-    /// Plans it for this machine: each way to measure it whose events there are, the best first.
+    /// Plans the question for this machine. Considers each alternative whose events exist, the best
+    /// first.
     pub fn plans(&self, tracefs: &Tracefs) -> anyhow::Result<Plans> {
         let id = if self.common.dry_run {
             Id::example()
@@ -250,7 +251,7 @@ impl Ask {
         self.plans_as(tracefs, &id)
     }
 
-    /// Plans it with names by this ID.
+    /// Plans the question with this ID in the names of its objects.
     pub fn plans_as(&self, tracefs: &Tracefs, id: &Id) -> anyhow::Result<Plans> {
         let mut notes = Vec::new();
         let mut threads = Vec::new();
@@ -322,11 +323,11 @@ impl Ask {
                         plans.others.extend(more.others);
                     }
                 }
-                // This is less exact, so it is for a kernel that lacks an event, and not for a question that the better one
-                // has no answer to.
+                // The alternative is less exact, so use it only if the kernel lacks an event, not
+                // if the better plan cannot answer the question.
                 Err(lack @ plan::Error::NoEvent { .. }) => {
                     fits?;
-                    // If both are impossible, why the first one is so is told.
+                    // If both plans are impossible, reports the error of the first.
                     if let Ok(mut first) = ways(alternative) {
                         let note = run::otherwise(&lack.to_string(), &self.name);
                         first.best.question.notes.push(note.clone());
@@ -342,7 +343,8 @@ impl Ask {
         Ok(plans?)
     }
 
-    /// A bound of the times that are counted, in nanoseconds: the value of this option.
+    /// Parses the value of an option as a limit for times, in nanoseconds. Fails if the question
+    /// does not count times.
     fn bound(&self, option: &str, text: Option<&str>) -> anyhow::Result<Option<u64>> {
         match text {
             Some(text) if self.measure.unit == UnitName::Ns => {
@@ -354,16 +356,16 @@ impl Ask {
         }
     }
 
-    /// The threads whose doings are no part of what is measured.
+    /// Threads of rhist itself, which the measurement leaves out.
     fn own_threads(&self) -> Vec<i32> {
-        // With --dry-run, another process will execute the commands.
+        // With --dry-run, the commands will be executed by another process.
         match self.run.itself || self.common.dry_run {
             true => Vec::new(),
             false => own_threads(),
         }
     }
 
-    /// The measure with whole names of the events that were given on the command line.
+    /// Resolves the names of events from the command line.
     fn with_events(&self, tracefs: &Tracefs) -> anyhow::Result<Measure> {
         let mut measure = self.measure.clone();
         if !matches!(self.name.as_str(), "count" | "between") {
@@ -387,7 +389,8 @@ impl Ask {
         Ok(measure)
     }
 
-    /// Finds what the kernel would refuse in what was given on the command line, as far as events exist already.
+    /// Finds faults in the command line that the kernel would reject, as far as the events exist
+    /// already.
     fn check(&self, tracefs: &Tracefs, measure: &Measure) -> anyhow::Result<()> {
         let format = |event: &str| tracefs.format(&EventName::parse(event)?).ok();
         let keys: Vec<&String> = self
@@ -460,7 +463,7 @@ impl Ask {
         Ok(())
     }
 
-    /// A key that is no field may be meant to be one of the recipe's.
+    /// Checks a key, and suggests short names of the recipe if it is not a field.
     fn check_key(&self, format: &Format, key: &str, measure: &Measure) -> Result<(), Problem> {
         check_key(format, key).map_err(|problem| {
             if let Some((name, _)) = key.split_once('.')
@@ -477,7 +480,7 @@ impl Ask {
         })
     }
 
-    /// What somebody wrote that can be part of a trigger, for errors that only the kernel finds.
+    /// Texts of the user that become part of a trigger, to locate errors found by the kernel.
     pub fn written(&self) -> Vec<Written<'_>> {
         let by = self.run.by.iter().map(|text| Written { origin: "--by", text });
         let filter = self.run.filter.iter().map(|text| Written {
@@ -492,10 +495,11 @@ impl Ask {
     }
 }
 
-/// What `--by` calls the address that events are about.
+/// Name in `--by` for the remote address of an event.
 const ADDRESS: &str = "address";
 
-/// The field with that, if all events that are counted have one and none has a field of this name.
+/// Key for [`ADDRESS`]. `None` unless all counted events have the same address field and no field
+/// is named `address`.
 fn address(tracefs: &Tracefs, measure: &Measure) -> Option<String> {
     let counts = measure.count.iter().map(|count| &count.event);
     let ends = measure.end.iter().map(|point| &point.event);
@@ -509,10 +513,11 @@ fn address(tracefs: &Tracefs, measure: &Measure) -> Option<String> {
     found.map(|name| format!("{name}.ip"))
 }
 
-/// The PID namespace whose numbers events have, as `/proc` names it (`PID_NS_INIT_INO`).
+/// Initial PID namespace, whose numbers appear in events, as `/proc` names it (`PID_NS_INIT_INO`).
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
-/// Fields that tell what an event is about, where that is not the task that runs. All of a row are needed to tell it.
+/// Fields that identify the subject of an event, if that is not the running task. All fields of a
+/// row are needed.
 const SUBJECTS: [&[&str]; 13] = [
     // Several CPUs can run the same interrupt, over the same idle task.
     &["common_cpu", "vec"],
@@ -530,7 +535,7 @@ const SUBJECTS: [&[&str]; 13] = [
     &["pid"],
 ];
 
-/// Events of which a field `pid` is another task than the one that runs.
+/// Events whose field `pid` is not the running task.
 const OF_OTHER_TASKS: [&str; 13] = [
     "cgroup_attach_task",
     "mark_victim",
@@ -547,11 +552,11 @@ const OF_OTHER_TASKS: [&str; 13] = [
     "signal_generate",
 ];
 
-/// Events of things that a task runs from beginning to end: it is the same task at both, and not
-/// the idle task, which is one on all CPUs.
+/// Events of work that one task runs from beginning to end, and never the idle task, whose pid is 0
+/// on all CPUs. Here the running task is a valid key.
 const OF_WHAT_RUNS: [&str; 2] = ["workqueue_execute_end", "workqueue_execute_start"];
 
-/// What an event is about, if it is not the task that runs.
+/// Fields that identify the subject of an event; `None` if it is the running task.
 fn subject(event: &Format) -> Option<&'static [&'static str]> {
     let has = |names: &[&str]| {
         names
@@ -563,8 +568,7 @@ fn subject(event: &Format) -> Option<&'static [&'static str]> {
     is_other.then_some(subject)
 }
 
-/// Keys for `--on` by which two events belong together, if that is not the task that runs when they
-/// happen.
+/// Suggests keys for `--on` that link two events; `None` if the running task links them.
 fn common(a: &Format, b: &Format) -> Option<String> {
     if [a, b].iter().all(|event| OF_WHAT_RUNS.contains(&event.name.as_str())) {
         return None;
@@ -577,7 +581,7 @@ fn common(a: &Format, b: &Format) -> Option<String> {
     }
 }
 
-/// The command line of a recipe, for its help and for completion.
+/// Builds the command line of a recipe, for its help and for completion.
 pub fn recipe_command(name: &str, recipe: &Recipe) -> clap::Command {
     let mut command = command(name);
     for arg in &recipe.args {
@@ -601,7 +605,7 @@ pub fn recipe_command(name: &str, recipe: &Recipe) -> clap::Command {
         true => String::new(),
         false => format!("\n\nKeys for --by: {}", keys.join(", ")),
     };
-    // Last: the doc comments of structs with arguments would take its place.
+    // Set last, or the doc comments of argument structs would replace it.
     RunArgs::augment_args(command)
         .about(plain(&recipe.summary))
         .after_help(lines(&format!("{}{keys}", recipe.about.trim())))
@@ -618,16 +622,16 @@ pub fn is_option(name: &str) -> bool {
 
 fn command(name: &str) -> clap::Command {
     let command = clap::Command::new(name.to_owned()).bin_name(format!("rhist {name}"));
-    // The options that others have, too, come last.
+    // Puts the common options last.
     with_common(command, &known(name)).next_help_heading(None::<&str>)
 }
 
 fn parse_words(command: clap::Command, words: &[OsString]) -> anyhow::Result<ArgMatches> {
-    // Help is an error, too: `main` prints it.
+    // Help counts as an error, too, and is printed by `main`.
     Ok(command.try_get_matches_from(words)?)
 }
 
-/// What a question says of this machine.
+/// Fills in the properties of this machine.
 pub fn machine() -> Question {
     Question {
         host: read_proc("sys/kernel/hostname"),
@@ -638,9 +642,9 @@ pub fn machine() -> Question {
     }
 }
 
-/// The step of the clock of trace events, if it is that of the timer tick: so it is where the
-/// kernel counts ticks, as in user-mode Linux. With another clock source, the scheduler's clock
-/// goes by the processor's counter between two ticks.
+/// Resolution of the clock of trace events, if it is the timer tick, as in user-mode Linux. `None`
+/// with other clock sources, where the scheduler's clock uses the processor's counter between two
+/// ticks.
 fn clock_step() -> Option<u64> {
     let source = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource").ok()?;
     let is_coarse = matches!(source.trim(), "timer" | "jiffies" | "refined-jiffies");
@@ -648,12 +652,12 @@ fn clock_step() -> Option<u64> {
     is_coarse.then_some(tick.tv_sec as u64 * 1_000_000_000 + tick.tv_nsec as u64)
 }
 
-/// All threads of this process, by the numbers that events have. Where it has others, as in a container, none: the same numbers
-/// are those of other tasks.
+/// Threads of this process, by the numbers that events use. Empty in another PID namespace, such as
+/// a container, where these numbers would match other tasks.
 pub fn own_threads() -> Vec<i32> {
     let namespace = std::fs::read_link("/proc/self/ns/pid").ok();
     match namespace.is_none_or(|namespace| namespace == Path::new(FIRST_PID_NAMESPACE)) {
-        // Without /proc there would be no run either.
+        // Without /proc a run is impossible anyway.
         true => threads_of(std::process::id() as i32).unwrap_or_default(),
         false => Vec::new(),
     }
@@ -673,7 +677,7 @@ fn threads_of(pid: i32) -> anyhow::Result<Vec<i32>> {
     Ok(threads)
 }
 
-/// A file of `/proc` with one line; empty if it cannot be read.
+/// Reads a one-line file of `/proc`; empty if it cannot be read.
 fn read_proc(file: &str) -> String {
     std::fs::read_to_string(Path::new("/proc").join(file))
         .unwrap_or_default()
@@ -685,7 +689,7 @@ fn read_proc(file: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Fields that tell which of several things at once an event is about.
+    /// Fields that identify one of several concurrent things.
     #[test]
     fn what_times_belong_to() {
         let event = |name: &str, fields: &[&str]| {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Errors as a compiler shows them: the text, the place, and what was probably meant.
+//! Errors in the style of a compiler: the text, the position, and a suggestion.
 
 use std::fmt;
 use std::fs;
@@ -25,28 +25,28 @@ use rhist_core::tracefs::events::ResolveError;
 
 use crate::probe;
 
-/// What is wrong with a text. As an [`anyhow::Error`] it is shown by `main`.
+/// An error in a text. `main` prints it if it is the cause of an [`anyhow::Error`].
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
-    /// Where the text was written: an option, the name of an argument, or a file of tracefs.
+    /// Origin of the text: an option, the name of an argument, or a file of tracefs.
     origin: String,
     source: String,
     problem: Problem,
-    /// The number of the line, if the text is one of a file.
+    /// Line number, if the text is part of a file.
     line: Option<usize>,
 }
 
-/// A text that somebody wrote.
+/// A text that the user wrote.
 #[derive(Clone, Copy, Debug)]
 pub struct Written<'a> {
-    /// Where: an option, or the name of an argument.
+    /// Origin: an option, or the name of an argument.
     pub origin: &'a str,
-    /// The text.
+    /// Contents as given.
     pub text: &'a str,
 }
 
 impl Diagnostic {
-    /// A problem of the text `source`.
+    /// Creates an error in the text `source`.
     pub fn new(origin: impl Into<String>, source: impl Into<String>, problem: Problem) -> Self {
         Self {
             origin: origin.into(),
@@ -56,7 +56,7 @@ impl Diagnostic {
         }
     }
 
-    /// A problem of a file.
+    /// Creates an error in a file.
     pub fn in_file(found: InFile) -> Self {
         Self {
             origin: found.path.display().to_string(),
@@ -66,21 +66,21 @@ impl Diagnostic {
         }
     }
 
-    /// What is wrong.
+    /// The fault, relative to the text.
     pub fn problem(&self) -> &Problem {
         &self.problem
     }
 
-    /// The text that it is about.
+    /// The text with the fault.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// As lines for people, with a newline at the end.
+    /// Formats the error for people, with a newline at the end.
     pub fn render(&self, colour: bool) -> String {
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
         let (mut source, mut at) = safe(&self.source, &self.problem.at);
-        // As it stands on the command line.
+        // Shows the option as on the command line.
         if self.origin.starts_with('-') && self.line.is_none() {
             let option = escape(&self.origin) + " ";
             at = at.start + option.len()..at.end + option.len();
@@ -93,7 +93,7 @@ impl Diagnostic {
         };
         let is_file = self.origin.starts_with('/') || self.line.is_some();
         let file = is_file.then(|| escape(&self.origin));
-        // A text that is no line of a file has one line, so its number says nothing.
+        // A text outside of a file is a single line, so its number is useless.
         let snippet = Snippet::source(source)
             .path(file)
             .line_start(self.line.unwrap_or(1))
@@ -106,7 +106,7 @@ impl Diagnostic {
         renderer.render(&[group]) + "\n"
     }
 
-    /// Writes it to stderr, with colours if that is a terminal and nobody objects.
+    /// Prints it on stderr, in colour if that is a terminal and `NO_COLOR` is not set.
     pub fn print(&self) {
         let colour =
             std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
@@ -122,15 +122,15 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// Nothing that a terminal would interpret.
+/// Escapes characters that a terminal would interpret.
 fn escape(text: &str) -> String {
     Text::from(text).to_string()
 }
 
-/// Bytes of a text that are marked.
+/// Limit of the marked part, in bytes.
 const MOST_MARKED: usize = 100;
 
-/// Escapes a text, and says where a part of it is then.
+/// Escapes a text, and translates a range of it.
 fn safe(source: &str, at: &Range<usize>) -> (String, Range<usize>) {
     let end = at.end.min(source.len());
     let start = at.start.min(end);
@@ -140,16 +140,16 @@ fn safe(source: &str, at: &Range<usize>) -> (String, Range<usize>) {
     text += &part(start..end);
     let to = text.len();
     text += &part(end..source.len());
-    // Something to point at behind the end.
+    // Adds a blank, to mark the position after the end.
     if from == text.len() {
         text.push(' ');
     }
-    // To point at the begin of a long one is enough, and the rest need not be shown.
+    // Marks only the beginning of a long part.
     let to = floor(&text, to.min(from + MOST_MARKED));
     (text, from..to.max(from + 1))
 }
 
-/// The event that a text means.
+/// Resolves the name of an event.
 pub fn resolve(tracefs: &Tracefs, origin: &str, text: &str) -> anyhow::Result<EventName> {
     tracefs.resolve(text).map_err(|error| match error {
         ResolveError::Name(problem) => Diagnostic::new(origin, text, problem).into(),
@@ -157,12 +157,12 @@ pub fn resolve(tracefs: &Tracefs, origin: &str, text: &str) -> anyhow::Result<Ev
     })
 }
 
-/// Turns what a check of `rhist_core::grammar` found in a text into an error.
+/// Converts the result of a check by `rhist_core::grammar` to an error.
 pub fn checked(origin: &str, text: &str, result: Result<(), Problem>) -> anyhow::Result<()> {
     result.map_err(|problem| Diagnostic::new(origin, text, problem).into())
 }
 
-/// A name that is none of those that exist: `what` is `recipe`, or `run`.
+/// Error for a name that does not exist, with similar ones. `what` is `recipe` or `run`.
 pub fn unknown_name<'a>(origin: &str, name: &str, what: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     let problem = Problem::new(0..name.len(), format!("there is no {what} {}", named(name)));
     let nearest = suggest::near(name, names);
@@ -176,11 +176,11 @@ pub fn unknown_name<'a>(origin: &str, name: &str, what: &str, names: impl IntoIt
     Diagnostic::new(origin, name, problem)
 }
 
-/// What the kernel says of a probe of a kind that it was built without.
+/// Message of a kernel that was built without this kind of probe.
 const NO_SUCH_PROBES: &str = "No matching dynamic event type";
 
-/// Why the kernel refused a command. If the place is in one of the texts that the command was made of, that is shown,
-/// otherwise the command.
+/// Explains why the kernel rejected a command. If the fault is in a text that the user wrote, shows
+/// that text, otherwise the command.
 pub fn refused(error: &WriteError, written: &[Written<'_>]) -> Diagnostic {
     if let Some(diagnostic) = no_function(error, || fs::read_to_string("/proc/kallsyms").unwrap_or_default()) {
         return diagnostic;
@@ -211,7 +211,8 @@ pub fn refused(error: &WriteError, written: &[Written<'_>]) -> Diagnostic {
     Diagnostic::new(file, entry.command.as_str(), Problem::new(at, title))
 }
 
-/// If a probe was refused whose function is not there, the ones that may be meant. `symbols` is what `/proc/kallsyms` has.
+/// If a probe was rejected because its function does not exist, suggests similar ones. `symbols`
+/// reads `/proc/kallsyms`.
 fn no_function(error: &WriteError, symbols: impl FnOnce() -> String) -> Option<Diagnostic> {
     if !error.path.ends_with("dynamic_events") {
         return None;

@@ -2,10 +2,10 @@
 
 //! The command `rhist`, as a library, so that its manual pages can be generated from its arguments.
 
-// They panic if nothing can be printed.
+// These macros panic if the output cannot be written.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
-/// Prints a line on standard error, if that is possible: a full disk behind it must not end what goes on.
+/// Prints a line on standard error. Ignores errors, since a full disk must not end the measurement.
 macro_rules! say {
     ($($arg:tt)*) => {{
         use std::io::Write as _;
@@ -30,7 +30,7 @@ use std::io;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// What the program exits with if what it was given is wrong.
+/// Exit status for invalid input.
 const USAGE: u8 = 2;
 
 /// Runs the command line of this process.
@@ -45,9 +45,9 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Says what is wrong, and with what status the process ends.
+/// Reports an error, and returns the exit status.
 fn failed(error: &anyhow::Error) -> ExitCode {
-    // Who reads the output has seen enough.
+    // The reader has closed the pipe, which is not an error.
     if is_broken_pipe(error) {
         return ExitCode::SUCCESS;
     }
@@ -58,14 +58,14 @@ fn failed(error: &anyhow::Error) -> ExitCode {
         Some(diagnostic) => diagnostic.print(),
         None => complain(error),
     }
-    // Files that are read have errors of their own: what is left is the output.
+    // Errors of input files are wrapped, so a plain I/O error concerns the output.
     match error.is::<measure::Failed>() || error.is::<io::Error>() {
         true => ExitCode::FAILURE,
         false => ExitCode::from(USAGE),
     }
 }
 
-/// Prints help, the version, or what is wrong with a command line.
+/// Prints help, the version, or an error in the command line.
 fn usage(error: &clap::Error) -> ExitCode {
     match error.print().and_then(|()| io::stdout().flush()) {
         Err(error) => failed(&error.into()),
@@ -74,7 +74,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     }
 }
 
-/// Prints an error, in which some of a file may be.
+/// Prints an error. Escapes it, since it may quote a file.
 pub(crate) fn complain(error: &anyhow::Error) {
     say!("rhist: {}", screen::lines(&format!("{error:#}")));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A measurement from its start to its end: what is shown when.
+//! Runs a measurement from its start to its end.
 
 use std::fmt;
 use std::io;
@@ -35,25 +35,26 @@ use crate::signals::Guard;
 use crate::signals::Signals;
 use crate::signals::ends;
 
-/// Where what was measured goes: to the screen, or to a file.
+/// Consumer of a measurement: the screen, a file, or a receiver.
 pub trait Sink {
-    /// The run has begun.
+    /// Called after the run has begun.
     fn begin(&mut self, plan: &Plan) -> anyhow::Result<()>;
-    /// How long it may take what it has still to do when the run is over.
+    /// Time that the sink may need after the end of the run.
     fn patience(&self) -> Duration {
         Duration::ZERO
     }
-    /// The run is about to begin: the kernel takes some time for each trigger, and people want to see that something happens.
+    /// Called before the run begins, to tell people that something happens: the kernel takes some
+    /// time for each trigger.
     fn announce(&self, _: &Plan) -> anyhow::Result<()> {
         Ok(())
     }
-    /// An interval is over.
+    /// Called after each interval.
     fn interval(&mut self, interval: &Interval) -> anyhow::Result<()>;
-    /// The run is over.
+    /// Called at the end of the run with its totals.
     fn end(&mut self, reading: &Reading, seconds: f64) -> anyhow::Result<()>;
 }
 
-/// Measures, and shows it on the screen.
+/// Measures, and prints the results.
 pub fn run(ask: &Ask) -> anyhow::Result<ExitCode> {
     let (tracefs, plans) = prepare(ask)?;
     if ask.common.dry_run {
@@ -62,14 +63,14 @@ pub fn run(ask: &Ask) -> anyhow::Result<ExitCode> {
     go(ask, &tracefs, &mut Printer::new(ask, &tracefs))
 }
 
-/// Finds the tracing directory, and plans what is asked: see [`Ask::plans`].
+/// Finds the tracing directory, and plans the question: see [`Ask::plans`].
 pub fn prepare(ask: &Ask) -> anyhow::Result<(Tracefs, Plans)> {
     let tracefs = tracefs(ask.run.backend)?;
     let plans = ask.plans(&tracefs)?;
     Ok((tracefs, plans))
 }
 
-/// The tracing directory, and whose histograms are to be used.
+/// Finds the tracing directory for this choice of histograms.
 pub fn tracefs(backend: BackendArg) -> anyhow::Result<Tracefs> {
     let is_named = std::env::var_os(ROOT_VARIABLE).is_some_and(|root| !root.is_empty());
     let tracefs = Tracefs::find().map_err(|error| match error.kind() {
@@ -86,7 +87,7 @@ pub fn tracefs(backend: BackendArg) -> anyhow::Result<Tracefs> {
     }
 }
 
-/// Prints what would be written, and how to undo it.
+/// Prints the commands for the kernel, and the ones that undo them.
 pub fn dry_run(tracefs: &Tracefs, plan: &Plan) -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
     for line in plan.shell(tracefs) {
@@ -99,8 +100,8 @@ pub fn dry_run(tracefs: &Tracefs, plan: &Plan) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Starts the first of these runs that the kernel does not refuse, after what dead ones have left was removed. When this
-/// returns, it counts.
+/// Removes objects of dead runs, then starts the first of these plans that the kernel accepts. The
+/// triggers count when this returns.
 pub fn start(ask: &Ask, tracefs: &Tracefs, plans: Plans) -> anyhow::Result<Run> {
     let journals = Journals::find();
     for (entries, error) in run::reap(tracefs, &journals, false).1 {
@@ -115,7 +116,8 @@ pub fn start(ask: &Ask, tracefs: &Tracefs, plans: Plans) -> anyhow::Result<Run> 
         .collect::<Vec<_>>()
         .join(" ");
     let run = Run::start_first(tracefs, &journals, plans, &command).and_then(|mut run| {
-        // Before it counts: what is done for that is not to be counted. If it cannot be measured, no cost is shown.
+        // Before the triggers count, since the measurement causes hits. If it fails, the cost stays
+        // unknown.
         if let Ok(cost) = cost::measure(tracefs, &journals, run.plan()) {
             run.set_cost(cost);
         }
@@ -128,7 +130,7 @@ pub fn start(ask: &Ask, tracefs: &Tracefs, plans: Plans) -> anyhow::Result<Run> 
     })
 }
 
-/// As the context of an error: something went wrong after the run had begun, with the kernel or with where the output goes.
+/// Context of errors after the beginning of a run, in the kernel or in the output.
 #[derive(Clone, Copy, Debug)]
 pub struct Failed;
 
@@ -138,18 +140,20 @@ impl fmt::Display for Failed {
     }
 }
 
-/// Measures until the time is over, or a signal comes.
+/// Measures until the time is over, or a signal arrives.
 pub fn go(ask: &Ask, tracefs: &Tracefs, sink: &mut dyn Sink) -> anyhow::Result<ExitCode> {
     let signals = Signals::new().context("signals")?;
     let guard = guard(tracefs, ends(), ask.common.keep, sink.patience())?;
-    // Only now: all threads are there whose doings are no part of what is measured, also those of the guard and of the sink.
+    // Plans only now, when the threads of the guard and the sink exist, so that the measurement
+    // leaves them out.
     let plans = ask.plans(tracefs)?;
     sink.announce(&plans.best)?;
     let mut run = start(ask, tracefs, plans)?;
     let begin = run.beginning().table.time;
     let reading = watch(ask, &mut run, &signals, sink).context(Failed)?;
     guard.goes_on();
-    // Since its triggers count: start() returns later, for the kernel waits then for hits that are at work.
+    // Counts from the start of the triggers: start() returns later, because the kernel waits for
+    // running hits.
     let seconds = reading.table.time.monotonic_ns.saturating_sub(begin.monotonic_ns) as f64 / 1e9;
     finish(run, tracefs, ask.common.keep).context(Failed)?;
     guard.goes_on();
@@ -157,14 +161,15 @@ pub fn go(ask: &Ask, tracefs: &Tracefs, sink: &mut dyn Sink) -> anyhow::Result<E
     Ok(ExitCode::SUCCESS)
 }
 
-/// Sees to it that a signal leaves nothing in the kernel, or what is to be kept, also if this process is kept waiting.
+/// Makes sure that a signal removes the run, or keeps it if requested, even if this process is
+/// blocked.
 pub fn guard(tracefs: &Tracefs, signals: &[i32], keep: bool, patience: Duration) -> anyhow::Result<Guard> {
     let tracefs = tracefs.clone();
     let leave = move || run::abandon(&tracefs, &Journals::find(), keep);
     Guard::start(signals, GRACE + patience, leave).context("signals")
 }
 
-/// Reads and shows intervals until the end. Returns the last reading.
+/// Reads intervals, and passes them to the sink until the end. Returns the last reading.
 fn watch(ask: &Ask, run: &mut Run, signals: &Signals, sink: &mut dyn Sink) -> anyhow::Result<Reading> {
     let begin = Instant::now();
     sink.begin(run.plan())?;
@@ -182,7 +187,7 @@ fn watch(ask: &Ask, run: &mut Run, signals: &Signals, sink: &mut dyn Sink) -> an
             && (is_over || now >= *due)
         {
             sink.interval(&reading.whole_since(last))?;
-            // If this machine could not keep up, an interval is longer.
+            // If this machine is too slow, an interval is longer.
             while *due <= now {
                 *due += step;
             }
@@ -196,7 +201,7 @@ fn watch(ask: &Ask, run: &mut Run, signals: &Signals, sink: &mut dyn Sink) -> an
     }
 }
 
-/// Removes the run from the kernel, or says how to do that.
+/// Removes the run from the kernel, or prints how to remove it.
 pub fn finish(run: Run, tracefs: &Tracefs, keep: bool) -> anyhow::Result<()> {
     if !keep {
         return run
@@ -212,7 +217,7 @@ pub fn finish(run: Run, tracefs: &Tracefs, keep: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A time as people write it, in nanoseconds.
+/// Parses a time, in nanoseconds.
 pub fn nanoseconds(text: &str) -> anyhow::Result<u64> {
     let time = quantity::parse(text, Unit::Nanoseconds)?;
     u64::try_from(time).with_context(|| format!("{text:?} is no time"))

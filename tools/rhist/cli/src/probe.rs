@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Events that are given as probes: `kprobe:FUNCTION`, `uprobe:FILE:SYMBOL`, and others.
+//! Probes in the place of events: `kprobe:FUNCTION`, `uprobe:FILE:SYMBOL`, and others.
 
 use std::fs;
 
@@ -16,20 +16,21 @@ use rhist_core::suggest;
 
 use crate::diagnostic::Diagnostic;
 
-/// Probes that a command line has asked for.
+/// Probes that a command line asks for.
 #[derive(Debug, Default)]
 pub struct Probes {
-    /// For `dynamic_events`, with `{group}` for the group of the run.
+    /// Lines for `dynamic_events`, with `{group}` for the group of the run.
     pub definitions: Vec<String>,
-    /// The same with kretprobes where they were asked for. The others have fprobes in their place, which miss no call that
-    /// returns late, but which not every function and argument can have.
+    /// The same lines with kretprobes as requested. `definitions` has fprobes instead: these miss
+    /// no call that returns late, but do not support every function and argument.
     pub kretprobes: Vec<String>,
-    /// What they were given as.
+    /// Texts of the probes on the command line.
     texts: Vec<String>,
 }
 
 impl Probes {
-    /// What the measure with these probes is for a kernel that refuses fprobes in the place of kretprobes.
+    /// The measure with kretprobes, for kernels that refuse the fprobes. Empty if they are the
+    /// same.
     pub fn alternatives(self, measure: &Measure) -> Vec<Measure> {
         match self.kretprobes == self.definitions {
             true => Vec::new(),
@@ -40,9 +41,11 @@ impl Probes {
         }
     }
 
-    /// The event that is meant: an event of the kernel stays what it is, a probe is defined.
+    /// Resolves an event. Returns the name of an event as it is, and defines a probe if the text
+    /// asks for one.
     ///
-    /// Behind the function may be arguments of the probe, as the kernel has them: `kprobe:vfs_read size=$arg3`.
+    /// Arguments of the probe may follow the function, in the syntax of the kernel:
+    /// `kprobe:vfs_read size=$arg3`.
     pub fn event(&mut self, text: &str) -> anyhow::Result<String> {
         let Some((kind, rest)) = text.split_once(':') else {
             return Ok(text.to_owned());
@@ -78,7 +81,7 @@ impl Probes {
     }
 }
 
-/// The function of the kernel that a probe is defined for, if it is one of those. `definition` is what is written to
+/// The kernel function that a probe is on; `None` for other probes. `definition` is the line for
 /// `dynamic_events`.
 pub fn function(definition: &str) -> Option<&str> {
     let mut words = definition.split_whitespace();
@@ -89,7 +92,7 @@ pub fn function(definition: &str) -> Option<&str> {
     Some(name).filter(|name| !name.is_empty() && !name.starts_with("0x"))
 }
 
-/// Functions that may be meant by the name of one that there is not. `symbols` is what `/proc/kallsyms` has.
+/// Functions with names similar to a missing one. `symbols` are the contents of `/proc/kallsyms`.
 pub fn near_functions(name: &str, symbols: &str) -> Vec<String> {
     let function = |line: &'_ str| {
         let mut words = line.split_whitespace().skip(1);
@@ -106,7 +109,7 @@ pub fn near_functions(name: &str, symbols: &str) -> Vec<String> {
     }
 }
 
-/// `FILE:SYMBOL` or `FILE:0xOFFSET` as the kernel takes it: the offset in the file.
+/// Translates `FILE:SYMBOL` or `FILE:0xOFFSET` to the kernel's syntax, with the offset in the file.
 fn in_file(place: &str) -> anyhow::Result<String> {
     let Some((path, symbol)) = place.rsplit_once(':') else {
         bail!("{place}: a probe in a program has a file and a function: uprobe:FILE:FUNCTION");
@@ -114,7 +117,7 @@ fn in_file(place: &str) -> anyhow::Result<String> {
     if symbol.starts_with("0x") {
         return Ok(format!("{path}:{symbol}"));
     }
-    // A device could be read without end.
+    // Reading a device might never end.
     if !fs::metadata(path).with_context(|| path.to_owned())?.is_file() {
         bail!("{path}: no program or library");
     }
@@ -171,7 +174,7 @@ mod tests {
                        ffffffff82201235 D vfs_raed\nffffffffc0101235 t xfs_buf_read\t[xfs]\nnonsense\n";
         assert_eq!(near_functions("vfs_raed", symbols), ["vfs_read"]);
         assert_eq!(near_functions("xfs_buf_redd", symbols), ["xfs_buf_read"]);
-        // It is another reason then.
+        // The function exists, so the reason is another one.
         assert_eq!(near_functions("vfs_read", symbols), [""; 0]);
         assert_eq!(near_functions("nosuchthing", ""), [""; 0]);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Where recipes are: in the program, and in the user's own folder.
+//! Finds recipes, in the program and in the user's folder.
 
 use std::fs;
 use std::io;
@@ -17,7 +17,7 @@ use crate::ask;
 /// Names and texts of the package's recipes, sorted by name.
 const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/recipes.rs"));
 
-/// A file that is larger is no recipe.
+/// Limit of a recipe's file, in bytes.
 const MAX_SIZE: u64 = 1 << 20;
 
 /// Names of all recipes, sorted.
@@ -35,13 +35,13 @@ pub fn names() -> Vec<String> {
     names
 }
 
-/// The recipe of this name: the user's own, or else that of the package. `None` if there is none.
+/// Loads a recipe: the user's own, or else the package's. `None` if neither exists.
 ///
 /// # Errors
 ///
-/// The file cannot be read, or is no recipe.
+/// The file cannot be read, or does not parse.
 pub fn find(name: &str) -> anyhow::Result<Option<Recipe>> {
-    // A name, not a path, and not an option.
+    // Rejects paths and options.
     if name.contains(['/', '\0']) || name.starts_with(['.', '-']) {
         return Ok(None);
     }
@@ -59,7 +59,8 @@ pub fn find(name: &str) -> anyhow::Result<Option<Recipe>> {
     ))
 }
 
-/// What histograms cannot answer, for people who look for a tool of bcc by its name: what is not to be had, and what has it.
+/// Explains which tool to use instead, for people who look for a tool of bcc that histograms cannot
+/// replace.
 pub fn instead(name: &str) -> Option<&'static str> {
     Some(match name {
         _ if name.ends_with("snoop") => {
@@ -75,10 +76,10 @@ pub fn instead(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The recipe of a user in this file. `None` if there is no such file.
+/// Loads a user's recipe from this file. `None` if the file does not exist.
 fn own(name: &str, path: &Path) -> anyhow::Result<Option<Recipe>> {
     match fs::metadata(path) {
-        // No file can have a name that is too long.
+        // A file with such a long name cannot exist.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename) => {
             return Ok(None);
         }
@@ -96,7 +97,7 @@ fn own(name: &str, path: &Path) -> anyhow::Result<Option<Recipe>> {
     Ok(Some(recipe))
 }
 
-/// `~/.config/rhist/recipes`.
+/// Folder of the user's recipes: `~/.config/rhist/recipes`.
 fn own_folder() -> Option<PathBuf> {
     let config = match std::env::var_os("XDG_CONFIG_HOME").filter(|value| !value.is_empty()) {
         Some(config) => PathBuf::from(config),
@@ -155,7 +156,7 @@ mod tests {
         assert!(own("mine", &folder.path().join("mine.toml")).unwrap().is_none());
         assert_eq!(own("mine", folder.path()).unwrap_err().to_string(), "this is no recipe");
         assert_eq!(found("mine", &"#".repeat(1 << 20)), "this is no recipe");
-        // It would never end.
+        // Reading it would never end.
         assert_eq!(
             own("mine", Path::new("/dev/zero")).unwrap_err().to_string(),
             "this is no recipe"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `rhist check`: whether a configuration can be had on this machine.
+//! `rhist check`: checks a configuration against this machine.
 
 use std::io;
 use std::io::Write;
@@ -24,7 +24,7 @@ use crate::diagnostic::Diagnostic;
 use crate::measure;
 use crate::serve::WordsPlanner;
 
-/// Where the configuration is.
+/// Default folder of the configuration.
 pub const FOLDER: &str = "/etc/rhist";
 
 /// Arguments of `rhist check`.
@@ -35,7 +35,7 @@ pub struct Args {
     pub files: Vec<PathBuf>,
 }
 
-/// Says what is wrong, or that nothing is.
+/// Checks the files, and prints the faults, or that all is well.
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let config = match args.files.as_slice() {
         [] => Config::read_folder(Path::new(FOLDER)),
@@ -46,7 +46,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Err(error) => return refused(error),
     };
     push_settings(&config)?;
-    // Whatever the files say, it needs one.
+    // Any configuration needs a tracing directory.
     measure::tracefs(BackendArg::Auto)?;
     let mut is_wrong = false;
     for wanted in &config.histograms {
@@ -68,10 +68,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints what is wrong with files, or fails if they cannot be read.
+/// Prints the faults in files; fails if they cannot be read.
 fn refused(error: ConfigError) -> anyhow::Result<ExitCode> {
     match error {
-        // Not as an error of the output, which these are otherwise.
+        // Wrapped in a message, since a plain I/O error counts as an error of the output.
         ConfigError::Io(path, error) => Err(anyhow::anyhow!("{error}")).with_context(|| path.display().to_string()),
         ConfigError::Problems(problems) => {
             for problem in problems {
@@ -82,7 +82,7 @@ fn refused(error: ConfigError) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// How a configuration pushes, if it does, with what is in the environment.
+/// Settings for pushing, completed by the environment. `None` if the configuration does not push.
 pub fn push_settings(config: &Config) -> Result<Option<PushSettings>, push::Error> {
     let get = |name: &str| std::env::var(name).ok();
     let destination = config.push.as_ref();
@@ -91,7 +91,7 @@ pub fn push_settings(config: &Config) -> Result<Option<PushSettings>, push::Erro
         .transpose()
 }
 
-/// Reads the configuration of a folder. What is wrong with it is printed.
+/// Reads the configuration of a folder. On a fault, prints it and returns `None`.
 pub fn read(folder: &Path) -> Option<Config> {
     match Config::read_folder(folder) {
         Ok(config) => Some(config),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `rhist clean`: removes what runs have left.
+//! `rhist clean`: removes objects that runs have left in the kernel.
 
 use std::io;
 use std::io::Write;
@@ -13,7 +13,8 @@ use crate::args::BackendArg;
 use crate::measure;
 use crate::screen::plain;
 
-/// Removes what dead runs and `--keep` have left, and says so; with `dry_run` it only says what that would be.
+/// Removes everything left by dead runs and by `--keep`, and lists it. With `dry_run`, only lists
+/// it.
 pub fn run(dry_run: bool) -> anyhow::Result<ExitCode> {
     let tracefs = measure::tracefs(BackendArg::Auto)?;
     let journals = Journals::find();

@@ -34,7 +34,7 @@ pub struct Args {
     pub b: PathBuf,
 }
 
-/// Compares them.
+/// Compares two recordings, and prints the differences.
 pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     let [a, b] = [&args.a, &args.b];
     let (question_a, sample_a, _) = read(a, common.quiet)?;

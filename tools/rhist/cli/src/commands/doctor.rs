@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `rhist doctor`: what this machine can do, and what to install or set for the rest.
+//! `rhist doctor`: reports what this machine can measure, and how to enable the rest.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ use super::ls::print;
 use crate::args::Format;
 use crate::recipes;
 
-/// What histograms cannot answer, and what can.
+/// Questions that histograms cannot answer, with the tools that can.
 const NEVER: [(&str, &str); 3] = [
     (
         "a line for each event, as opensnoop and execsnoop print",
@@ -29,13 +29,13 @@ const NEVER: [(&str, &str); 3] = [
     ("hardware counters, such as cycles and cache misses", "perf stat"),
 ];
 
-/// Something that a machine has or lacks.
+/// A requirement that a machine meets or lacks.
 struct Check {
     name: &'static str,
     is_there: bool,
-    /// What was found.
+    /// Finding, for people.
     text: String,
-    /// A command or setting that helps. Empty if there is none, or nothing to help with.
+    /// Command or setting that helps. Empty if nothing helps, or if no help is needed.
     advice: String,
 }
 
@@ -54,14 +54,14 @@ impl Check {
     }
 }
 
-/// Whether a recipe, or one of its other ways to measure, is possible.
+/// A recipe, or one of its variants, with its missing requirements.
 struct Possible {
-    /// `syscount --errors`.
+    /// Name with the option of the variant: `syscount --errors`.
     name: String,
     lacks: Vec<Lack>,
 }
 
-/// Looks at this machine. Exits with 1 if nothing can be measured.
+/// Examines this machine. Exits with 1 if nothing can be measured.
 pub fn run(format: Format) -> anyhow::Result<ExitCode> {
     let machine = Machine::look(Path::new("/"), Tracefs::find());
     let checks = checks(&machine);
@@ -221,7 +221,7 @@ fn function_checks(machine: &Machine) -> Vec<Check> {
         .into()
 }
 
-/// What of these recipes is possible. One that cannot be read is left out.
+/// Checks which of these recipes are possible. Skips recipes that do not parse.
 fn possible(
     machine: &Machine,
     names: &[String],

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `rhist exec`: runs a program that knows no other tracing directory than the kernel's on that of rhist.
+//! `rhist exec`: runs a program with rhist's tracing directory mounted over the kernel's. For
+//! programs that know only the kernel's path.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -27,13 +28,13 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// Where the kernel's own directory is.
+/// Path of the kernel's own directory.
 const TRACING: &str = "/sys/kernel/tracing";
 
-/// Where the other directory is laid over. Older programs look below debugfs first.
+/// Mount points for rhist's directory. Older programs try the one in debugfs first.
 const PLACES: [&str; 2] = ["/sys/kernel/debug/tracing", TRACING];
 
-/// Why a command is not run.
+/// Reason why a command was not run.
 #[derive(Debug)]
 enum Error {
     NoCommand,
@@ -83,7 +84,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// Runs the command. Returns only if that is not possible.
+/// Runs the command. Returns only on failure.
 pub fn run(args: &Args, dry_run: bool) -> anyhow::Result<ExitCode> {
     let dir = match directory(args) {
         Ok(dir) if dry_run => {
@@ -100,7 +101,7 @@ pub fn run(args: &Args, dry_run: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(error.status()))
 }
 
-/// Checks what is needed, and finds the directory that is to lie over the kernel's.
+/// Checks the requirements, and finds the directory to mount.
 fn directory(args: &Args) -> Result<PathBuf, Error> {
     let name = args.command.first().ok_or(Error::NoCommand)?;
     if !rustix::process::geteuid().is_root() {
@@ -109,7 +110,7 @@ fn directory(args: &Args) -> Result<PathBuf, Error> {
     if !is_command(name) {
         return Err(Error::NotFound(name.clone()));
     }
-    // Below another rhist exec, it is there already.
+    // Inside another rhist exec, it is mounted already.
     let tracing = Path::new(TRACING);
     let dir = if tracing.join("hist_stats").exists() {
         tracing.to_owned()
@@ -132,7 +133,7 @@ fn directory(args: &Args) -> Result<PathBuf, Error> {
     }
 }
 
-/// Whether there is such a program, in `PATH` unless it is a path.
+/// Whether a program exists, in `PATH` unless the name is a path.
 fn is_command(name: &OsString) -> bool {
     let is_program = |path: &Path| path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok();
     if name.as_encoded_bytes().contains(&b'/') {
@@ -142,7 +143,7 @@ fn is_command(name: &OsString) -> bool {
     std::env::split_paths(&folders).any(|folder| is_program(&folder.join(name)))
 }
 
-/// What would be done, as a shell takes it.
+/// Formats the steps as shell commands, for `--dry-run`.
 fn plan(dir: &Path, command: &[OsString]) -> String {
     let mut text = "unshare --mount\n".to_owned();
     for place in PLACES.iter().filter(|place| Path::new(place).is_dir()) {
@@ -154,10 +155,11 @@ fn plan(dir: &Path, command: &[OsString]) -> String {
     text + "exec " + &words.collect::<Vec<_>>().join(" ") + "\n"
 }
 
-/// Lays `dir` over the kernel's directory, for this process and its children only.
+/// Mounts `dir` over the kernel's directory, for this process and its children only.
 fn lay_over(dir: &Path) -> Result<(), Error> {
     let error = |place: &'static str| move |error: rustix::io::Errno| Error::Mount(place.into(), error.into());
-    // Its other name is unsafe since flags that unshare file descriptors are; this is none of them.
+    // The function was renamed to an unsafe one because of flags that unshare file descriptors;
+    // this flag does not.
     #[expect(deprecated, reason = "the function without unsafe is the deprecated one")]
     rustix::thread::unshare(UnshareFlags::NEWNS).map_err(error(TRACING))?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
@@ -168,7 +170,7 @@ fn lay_over(dir: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Becomes the command, unless that fails.
+/// Replaces this process by the command. Returns only on failure.
 fn exec(command: &[OsString]) -> Error {
     match command.split_first() {
         Some((name, arguments)) => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `rhist ls`: what there is.
+//! `rhist ls`: lists events, runs or recipes.
 
 use std::io;
 use std::io::Write;
@@ -44,7 +44,7 @@ enum What {
     Recipes,
 }
 
-/// Lists it.
+/// Prints the list.
 pub fn run(args: &Args, format: Format) -> anyhow::Result<ExitCode> {
     let text = match &args.what {
         What::Events { pattern } => {
@@ -57,7 +57,7 @@ pub fn run(args: &Args, format: Format) -> anyhow::Result<ExitCode> {
     print(&text)
 }
 
-/// Prints a list.
+/// Prints a text on standard output, and flushes it.
 pub fn print(text: &str) -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
@@ -65,7 +65,7 @@ pub fn print(text: &str) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The events that a pattern means.
+/// Selects the events that match a pattern.
 fn select(events: Vec<EventName>, pattern: Option<&str>) -> anyhow::Result<Vec<EventName>> {
     let Some(pattern) = pattern else { return Ok(events) };
     let text = pattern.replace('/', ":");
@@ -76,7 +76,7 @@ fn select(events: Vec<EventName>, pattern: Option<&str>) -> anyhow::Result<Vec<E
             false => full.contains(&text),
         }
     };
-    // A system is what is meant, also if its name is a part of others.
+    // The exact name of a system takes precedence over partial matches.
     let in_system = |event: &EventName| event.system == text;
     let whole_system = events.iter().any(in_system);
     let names: Vec<String> = events
@@ -95,10 +95,11 @@ fn select(events: Vec<EventName>, pattern: Option<&str>) -> anyhow::Result<Vec<E
     Ok(found)
 }
 
-/// Whether a text is as a pattern with `*` and `?` says. Takes time in proportion to the product of both lengths.
+/// Matches a pattern with `*` and `?`. The time is at most proportional to the product of both
+/// lengths.
 fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
-    // Behind the last star, and what it has swallowed.
+    // Position after the last star, and end of the text that it has matched.
     let mut star = None;
     while t < text.len() {
         match pattern.get(p) {
@@ -131,7 +132,7 @@ fn events_text(events: &[EventName], format: Format) -> String {
     events.iter().map(|event| line(event) + "\n").collect()
 }
 
-/// A line for each run, and whether its owner lives.
+/// Formats a line for each run. The flag says whether its owner lives.
 fn runs_text(runs: &[(Entries, bool)], format: Format) -> String {
     let state = |entries: &Entries, is_alive: bool| match (is_alive, entries.kept) {
         (true, _) => "running",
@@ -160,7 +161,7 @@ fn runs_text(runs: &[(Entries, bool)], format: Format) -> String {
     runs.iter().map(|run| line(run) + "\n").collect()
 }
 
-/// A line for each of these names, of which `find` has the recipes.
+/// Formats a line for each recipe. `find` loads a recipe by name.
 fn recipes_text(
     names: &[String],
     format: Format,
@@ -172,7 +173,7 @@ fn recipes_text(
         let recipe = match find(name) {
             Ok(Some(recipe)) => recipe,
             Ok(None) => continue,
-            // One that is broken hides no others.
+            // A broken recipe does not hide the others.
             Err(error) => {
                 crate::complain(&error);
                 continue;

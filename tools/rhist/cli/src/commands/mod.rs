@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What each command does.
+//! Commands: one file for each.
 
 pub mod check;
 mod clean;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `rhist push`: sends what is measured to a receiver of OTLP.
+//! `rhist push`: sends measurements to a receiver of OTLP.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -42,16 +42,16 @@ use crate::signals::Guard;
 use crate::signals::Signals;
 use crate::signals::ends;
 
-/// Seconds from one push to the next, if nothing is said.
+/// Default interval between pushes, in seconds.
 const INTERVAL: f64 = 10.0;
 
-/// Of a recording, so much is made ready before the receiver has accepted it.
+/// Bytes of batches prepared from a recording before the receiver has accepted them.
 const AHEAD: u64 = 1 << 20;
 
-/// How often it is looked whether it has.
+/// Interval for checking whether it has.
 const STEP: Duration = Duration::from_millis(20);
 
-/// What is behind the options.
+/// Text of the help after the options.
 const ENVIRONMENT: &str = "Environment:
   What these options do not say is taken from variables of OpenTelemetry:
   OTEL_EXPORTER_OTLP_METRICS_ENDPOINT, OTEL_EXPORTER_OTLP_ENDPOINT, and likewise
@@ -94,7 +94,7 @@ pub struct Args {
     words: Vec<OsString>,
 }
 
-/// What the numbers of points say.
+/// Temporality of points.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Temporality {
     /// What was added since the push before
@@ -103,7 +103,8 @@ enum Temporality {
     Cumulative,
 }
 
-/// Measures, and pushes each interval; or pushes those of a recording. The exit status is 1 if the receiver has not accepted all.
+/// Measures, and pushes each interval; or pushes a recording. The exit status is 1 if the receiver
+/// has not accepted everything.
 pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     let get = |name: &str| std::env::var(name).ok();
     let environment = Environment::new(&get);
@@ -140,23 +141,23 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
         intervals: 0,
     };
     let result = measure::go(&ask, &tracefs, &mut sink);
-    // What there is until now is sent, too, if the measurement ended in an error.
+    // Also sends the batches so far if the measurement ended in an error.
     let totals = sink.pusher.finish(patience);
     result?;
     Ok(end(&totals, sink.intervals, &sink.url, sink.is_quiet))
 }
 
-/// Where intervals go, and how.
+/// Sink that pushes intervals.
 struct Pushed<'a> {
     question: Question,
-    /// The name of the question, if it is another than that of what is measured.
+    /// Name of the metrics, if given instead of the question's.
     name: Option<String>,
     exporter: Exporter,
     pusher: Pusher,
     names: Names,
     tracefs: &'a Tracefs,
     url: String,
-    /// How long the receiver is waited for in the end.
+    /// Time limit for the receiver at the end.
     patience: Duration,
     duration: Option<f64>,
     is_quiet: bool,
@@ -191,7 +192,8 @@ impl Sink for Pushed<'_> {
     }
 }
 
-/// Pushes a recording, no faster than the receiver accepts it. It stays where it is, so nothing else is kept.
+/// Pushes a recording, no faster than the receiver accepts it. The file itself serves as the queue,
+/// so batches are only held in memory.
 fn replay(
     args: &Args,
     mut reader: Reader,
@@ -202,7 +204,7 @@ fn replay(
     let signals = Signals::new().context("signals")?;
     let (url, patience) = (endpoint.url().to_owned(), endpoint.timeout);
     let _guard = Guard::start(ends(), GRACE + patience, || ()).context("signals")?;
-    // An interval of it is in memory anyhow.
+    // An interval of it is in memory anyway.
     let limits = Limits {
         bytes: u64::MAX,
         held: u64::MAX,
@@ -224,7 +226,8 @@ fn replay(
     Ok(end(&totals, intervals, &url, is_quiet))
 }
 
-/// Waits until no more than so many bytes are waiting, or until a signal comes. Returns whether one has.
+/// Waits until at most `bytes` are waiting, or a signal arrives. Returns whether a signal has
+/// arrived.
 fn wait(pusher: &Pusher, signals: &Signals, bytes: u64) -> anyhow::Result<bool> {
     loop {
         let until = match pusher.totals().bytes > bytes {
@@ -238,7 +241,7 @@ fn wait(pusher: &Pusher, signals: &Signals, bytes: u64) -> anyhow::Result<bool> 
     }
 }
 
-/// Says what became of all, and with what status the process ends.
+/// Reports the result, and returns the exit status.
 fn end(totals: &Totals, intervals: u64, url: &str, is_quiet: bool) -> ExitCode {
     if !is_quiet {
         let [intervals, accepted] =
@@ -257,7 +260,8 @@ fn end(totals: &Totals, intervals: u64, url: &str, is_quiet: bool) -> ExitCode {
     }
 }
 
-/// Says what a pusher that has ended leaves to the next one, and what is lost. Returns how many batches that are.
+/// Reports the batches that an ended pusher leaves in its queue, and the ones lost. Returns the
+/// total of both.
 pub fn tell_left(totals: &Totals) -> u64 {
     let kept = totals.waiting - totals.volatile;
     let lost = totals.lost() + totals.volatile;
@@ -277,7 +281,7 @@ pub fn tell_left(totals: &Totals) -> u64 {
     kept + lost
 }
 
-/// Seconds from one push to the next. What stands behind the recipe comes first.
+/// Interval between pushes, in seconds. The option after the recipe takes precedence.
 fn interval(args: &Args, ask: &Ask, environment: &Environment) -> anyhow::Result<f64> {
     if let Some(interval) = ask.run.interval.or(args.interval) {
         return Ok(interval);
@@ -286,7 +290,7 @@ fn interval(args: &Args, ask: &Ask, environment: &Environment) -> anyhow::Result
     Ok(interval.map_or(INTERVAL, |interval| interval.as_secs_f64()))
 }
 
-/// How batches are made.
+/// Format of batches.
 fn format(args: &Args, environment: &Environment) -> anyhow::Result<Format> {
     Ok(Format {
         encoding: match args.json {
@@ -309,7 +313,7 @@ fn limits(args: &Args) -> Limits {
     }
 }
 
-/// A question by another name.
+/// Renames a question.
 fn named(question: &Question, name: Option<&str>) -> Question {
     let mut question = question.clone();
     if let Some(name) = name {
@@ -318,7 +322,7 @@ fn named(question: &Question, name: Option<&str>) -> Question {
     question
 }
 
-/// Says what a pusher has to tell.
+/// Prints a message of a pusher.
 pub fn tell(sentence: &str) {
     say!("rhist: {}", lines(sentence));
 }

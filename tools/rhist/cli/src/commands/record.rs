@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `rhist record`: keeps what is measured in a file.
+//! `rhist record`: stores measurements in a file.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -30,7 +30,7 @@ pub fn run(args: &RecordArgs, common: &Common) -> anyhow::Result<ExitCode> {
     if ask.common.dry_run {
         return measure::dry_run(&tracefs, &plans.best);
     }
-    // Before anything is in the kernel: a file that cannot be written is told at once.
+    // Created before the triggers, so that an error about the file is reported at once.
     let writer = Writer::create(&args.file, &plans.best.question)?;
     let mut recorder = Recorder {
         writer,
@@ -56,7 +56,7 @@ struct Recorder<'a> {
 
 impl Sink for Recorder<'_> {
     fn begin(&mut self, plan: &Plan) -> anyhow::Result<()> {
-        // It may be another plan than the first: of how it is measured, the kernel may not have all.
+        // The plan in use may be a fallback, with a different question.
         self.writer.set_question(&plan.question);
         self.names = plan.names(self.tracefs);
         if !self.is_quiet {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `rhist report`: shows a recording.
+//! `rhist report`: prints a recording.
 
 use std::io;
 use std::io::BufWriter;
@@ -34,7 +34,7 @@ pub struct Args {
     pub intervals: bool,
 }
 
-/// Shows it.
+/// Prints the recording, as far as it can be read.
 pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     let mut reader = Reader::open(&args.file)?;
     let page = Page::of(&io::stdout());
@@ -47,7 +47,8 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints all intervals, if they are wanted, and what they have together. If a line is wrong, what is before it is shown, too.
+/// Prints the total, and with `each` all intervals. If a line is invalid, prints everything before
+/// it, and then fails.
 fn show(reader: &mut Reader, each: bool, common: &Common, page: Page, out: &mut dyn Write) -> anyhow::Result<()> {
     let question = reader.question().clone();
     let mut total = Reading::default();
@@ -93,7 +94,7 @@ fn screen<'a>(question: &'a Question, names: &'a Names, page: Page, common: &Com
     }
 }
 
-/// An interval without its keys: all that a heat map needs.
+/// Strips the keys from an interval, since a heat map does not need them.
 fn column(interval: &Interval) -> Interval {
     Interval {
         from: interval.from.clone(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `rhist serve`: the histograms of a configuration, for Prometheus.
+//! `rhist serve`: exports the histograms of a configuration to Prometheus.
 
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
@@ -53,20 +53,21 @@ use crate::serve::notify_progress;
 use crate::signals::Guard;
 use crate::signals::Signals;
 
-/// What is asked for again within this time is answered from memory: whoever asks all the time costs little.
+/// Age up to which a scrape is answered from memory, so that frequent scrapes cost little.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// After so long it is ready, also if histograms are yet to be made: less than the service may take
-/// (`TimeoutStartSec=`).
+/// Time after which the service reports that it is ready, even if some histograms have not started.
+/// Less than systemd's limit (`TimeoutStartSec=`).
 const START: Duration = Duration::from_secs(10);
 
-/// How long the end waits for the receiver of what is pushed. What it has not accepted then is in the queue.
+/// Time limit for the receiver of pushes at the end. Batches not accepted by then stay in the
+/// queue.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Where it listens if only a host is given.
+/// Port if only a host is given.
 const PORT: u16 = 9953;
 
-/// What is at `/`.
+/// Response at `/`.
 const ABOUT: &str = "rhist: histograms of this machine's trace events, for Prometheus\n\n/metrics\n/healthz\n";
 
 /// Arguments of `rhist serve`.
@@ -97,7 +98,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     for entries in run::reap(&tracefs, &journals, false).0 {
         say!("rhist: removed what was left of: rhist {}", entries.command);
     }
-    // Before anything is in the kernel: a port that is not free is told at once.
+    // Bound before the triggers exist, so that a port in use is reported at once.
     let listen = (args.listen.host(), args.listen.port().unwrap_or(PORT));
     let mut server = Server::bind(listen).with_context(|| format!("cannot listen on {}:{}", listen.0, listen.1))?;
     let address = server.address()?;
@@ -125,7 +126,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     scraper.service.apply(config, Instant::now());
     scraper.push_to(settings);
-    // In the boot, others wait until all count, but no longer than that.
+    // During boot, other services wait until all histograms count, but only up to this limit.
     let begin = Instant::now();
     while scraper.service.has_due(begin) && begin.elapsed() < START && !end.wait(Some(begin)).context("signals")? {
         scraper.tick(begin);
@@ -163,20 +164,20 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// What is served.
+/// State of the service.
 struct Scraper {
     service: Service,
     own: Own,
     pushing: Pushing,
     hosts: Hosts,
-    /// Those of this process, when histograms were made.
+    /// Threads of this process when the histograms were started.
     threads: Vec<i32>,
-    /// What was made last of each format, and when.
+    /// Last response for each format, and its time.
     bodies: BTreeMap<&'static str, (Instant, Rc<Vec<u8>>)>,
 }
 
 impl Scraper {
-    /// Makes one of those that are to be made.
+    /// Starts one histogram that is due.
     fn tick(&mut self, now: Instant) {
         log(self.service.tick(&WordsPlanner, now));
     }
@@ -185,7 +186,7 @@ impl Scraper {
         log(self.service.read(age));
     }
 
-    /// Reads all, and pushes what is new.
+    /// Reads all histograms, and pushes the increase.
     fn push(&mut self) {
         self.read(Duration::ZERO);
         self.pushing.push(&self.service);
@@ -197,8 +198,8 @@ impl Scraper {
             say!("rhist: pushes to {url} every {seconds} s");
         }
         self.pushing.apply(settings, &self.service, PATIENCE);
-        // A thread that pushes to another receiver is one more that is not to be counted; the number of one that has ended will
-        // be that of somebody else's some day, who is to be counted.
+        // A new thread for another receiver must be left out of the measurements. Also, the number
+        // of an ended thread may later be reused by a task that must count.
         let mut threads = ask::own_threads();
         threads.sort_unstable();
         if threads != self.threads {
@@ -207,7 +208,7 @@ impl Scraper {
         self.threads = threads;
     }
 
-    /// Ends all of it. What was counted until now is pushed.
+    /// Ends the service. Pushes all counts so far.
     fn finish(mut self, guard: &Guard) {
         guard.goes_on();
         if self.pushing.due().is_some() {
@@ -234,7 +235,7 @@ impl Scraper {
             say!("rhist: the configuration is not taken; what was before goes on");
             return;
         };
-        // Those that go take with them what they have counted since the last scrape, unless it is pushed.
+        // Removed histograms lose their counts since the last scrape, unless these are pushed.
         if self.pushing.due().is_some() {
             self.push();
         }
@@ -308,7 +309,7 @@ impl Scraper {
     }
 }
 
-/// Says what happened to histograms.
+/// Prints events of histograms.
 fn log(happened: impl IntoIterator<Item = (String, Happened)>) {
     for (name, happened) in happened {
         match happened {

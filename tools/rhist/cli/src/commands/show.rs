@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `rhist show EVENT`: its fields, and what can be done with them.
+//! `rhist show EVENT`: lists its fields, with the modifiers that suit them.
 
 use std::process::ExitCode;
 
@@ -30,10 +30,10 @@ pub struct Args {
     event: String,
 }
 
-/// Names of values that are shown, before there are too many.
+/// Limit of the names of values shown.
 const NAMES_MAX: usize = 12;
 
-/// Shows it.
+/// Prints the event.
 pub fn run(args: &Args, format: Format) -> anyhow::Result<ExitCode> {
     let tracefs = measure::tracefs(BackendArg::Auto)?;
     let name = diagnostic::resolve(&tracefs, "EVENT", &args.event)?;
@@ -46,7 +46,7 @@ pub fn run(args: &Args, format: Format) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// What a table has in a line for a field.
+/// Cells of the table for a field.
 fn row(event: &EventFormat, field: &Field) -> [String; 4] {
     let list = |modifiers: Vec<&Modifier>| {
         modifiers
@@ -97,7 +97,7 @@ fn text(name: &EventName, event: &EventFormat) -> String {
     text + &format!("\nTry:\n  rhist {}\n", example(name, event))
 }
 
-/// Rows with columns of equal width, two spaces in between.
+/// Aligns cells in columns, separated by two spaces.
 fn columns<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |column: usize| {
         rows.iter()
@@ -115,7 +115,7 @@ fn columns<const N: usize>(rows: &[[String; N]]) -> String {
     text
 }
 
-/// A command that counts the event by what says most.
+/// Suggests a command that counts the event by its most informative field.
 fn example(name: &EventName, event: &EventFormat) -> String {
     let key = |field: &Field| {
         let modifiers = modifier::of_key(event, field);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `rhist` alone: what is there, what runs, and what can be asked.
+//! `rhist` alone: prints the state of this machine, the runs, and first questions.
 
 use std::fs;
 use std::io;
@@ -22,10 +22,10 @@ use crate::measure;
 use crate::screen;
 use crate::screen::plain;
 
-/// How long events of runs are counted.
+/// Time for which events of runs are counted.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Questions that people have first, and what asks them.
+/// Questions that people ask first, with the commands that answer them.
 const QUESTIONS: [(&str, &str); 5] = [
     ("How long do tasks wait for a CPU?", "rhist runqlat"),
     ("How long do disks take?", "rhist biolatency"),
@@ -34,7 +34,7 @@ const QUESTIONS: [(&str, &str); 5] = [
     ("What happens all the time?", "rhist top syscount"),
 ];
 
-/// Prints the state, after what dead runs have left was removed; with `dry_run`, nothing is.
+/// Prints the state, after removing objects of dead runs. With `dry_run`, removes nothing.
 pub fn run(dry_run: bool) -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
     let tracefs = measure::tracefs(BackendArg::Auto)?;
@@ -106,7 +106,7 @@ pub fn run(dry_run: bool) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// `: 12,345 events/s, 9 rejected/s, 0.1 % of a CPU`.
+/// Formats the cost: `: 12,345 events/s, 9 rejected/s, 0.1 % of a CPU`.
 fn cost(events: u64, rejected: Option<u64>, seconds: f64, cost: Cost) -> String {
     let rate = |count| screen::rate(count as f64 / seconds);
     let by_filters = rejected
@@ -118,10 +118,10 @@ fn cost(events: u64, rejected: Option<u64>, seconds: f64, cost: Cost) -> String 
     format!(": {} events/s{by_filters}{percent}", rate(events))
 }
 
-/// Instances that no run of ours has made, whatever they are called.
+/// Instances that do not belong to a run of rhist, whatever their names.
 fn others(tracefs: &Tracefs, runs: &[(Entries, bool)]) -> Vec<String> {
     let is_run = |name: &str| runs.iter().any(|(entries, _)| entries.id.instance() == name);
-    // The module's own, in which its triggers are.
+    // The instance in which the module keeps its triggers.
     let is_own = |name: &str| name == "rhist" && tracefs.backend() == Backend::Rhist;
     let Ok(entries) = fs::read_dir(tracefs.kernel().join("instances")) else {
         return Vec::new();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `rhist top`: keys as they change, on the whole screen.
+//! `rhist top`: shows keys as they change, full screen.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -43,7 +43,7 @@ pub struct Args {
     words: Vec<OsString>,
 }
 
-/// Shows what is measured, or what was recorded.
+/// Shows a measurement, or a recording.
 pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     let mut options = top::Options {
         interval: Duration::from_secs_f64(args.interval),
@@ -74,10 +74,10 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     if let Some(seconds) = ask.run.interval {
         options.interval = Duration::from_secs_f64(seconds);
     }
-    // From here on a signal must not end the process before the run is removed.
+    // From here on, a signal must not end the process before the run is removed.
     let signals = Signals::new().context("signals")?;
     let guard = measure::guard(&tracefs, ends(), ask.common.keep, Duration::ZERO)?;
-    // Only now: the guard's thread is there, whose doings are no part of what is measured.
+    // Plans only now, when the guard's thread exists, so that the measurement leaves it out.
     let mut run = measure::start(&ask, &tracefs, ask.plans(&tracefs)?)?;
     options.names = run.plan().names(&tracefs);
     options.end = ask
@@ -91,18 +91,19 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Names of numbers, which are in the lines of a recording: all of them are read before. Standard input can be read once only.
+/// Collects the names of numbers from all lines of a recording before showing it. Standard input
+/// can be read only once, so it has none.
 fn recorded_names(file: &Path) -> anyhow::Result<Names> {
     if file == Path::new("-") {
         return Ok(Names::elsewhere());
     }
     let mut reader = Reader::open(file)?;
-    // What is wrong with a line is told when it is shown.
+    // Errors in a line are reported when it is shown.
     reader.by_ref().for_each(drop);
     Ok(reader.into_names())
 }
 
-/// How to show it, if not on a terminal.
+/// Output format if it does not use a terminal.
 fn format(format: Format, batch: bool) -> Format {
     match format {
         Format::Text if batch => Format::Json,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Bash, which takes `sched:sched_switch` for three words.
+//! Completion for bash, which splits `sched:sched_switch` into three words.
 
 use std::ffi::OsString;
 use std::io;
@@ -9,11 +9,11 @@ use std::path::Path;
 
 use clap_complete::env::EnvCompleter;
 
-/// Completion for bash. The one of `clap_complete` knows nothing of words with `:` in them.
+/// Completion for bash. The one of `clap_complete` does not handle words that contain `:`.
 #[derive(Debug)]
 pub(super) struct Bash;
 
-/// Between candidates: no name has it.
+/// Separator of candidates, which occurs in no name.
 const SEPARATOR: char = '\x0b';
 
 const REGISTRATION: &str = r#"
@@ -72,7 +72,7 @@ impl EnvCompleter for Bash {
             .enumerate()
         {
             let value = candidate.get_value().to_string_lossy();
-            // Bash replaces only what is behind the last sign.
+            // Bash replaces only the part after the last break character.
             let value = value.strip_prefix(&typed).unwrap_or(&value);
             if i > 0 {
                 write!(out, "{SEPARATOR}")?;
@@ -83,17 +83,17 @@ impl EnvCompleter for Bash {
     }
 }
 
-/// Words as they were typed.
+/// Words as the user typed them.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Joined {
     pub words: Vec<OsString>,
-    /// Which of them is completed.
+    /// Index of the word to complete.
     pub index: usize,
-    /// What of it is in front of the part that bash completes.
+    /// Its beginning, in front of the part that bash completes.
     pub typed: String,
 }
 
-/// Joins words that bash has taken apart at `:` and `=`; others are left as they are.
+/// Joins words that bash has split at `:` and `=`. Leaves other words alone.
 pub(super) fn join(words: Vec<OsString>, index: usize) -> Joined {
     let is_sign = |word: &OsString| {
         word.to_str()

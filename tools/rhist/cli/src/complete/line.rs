@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What was typed before the word that is completed.
+//! Command line before the word to complete.
 
 use std::ffi::OsString;
 
@@ -11,17 +11,17 @@ use rhist_core::tracefs::format::Format;
 
 use crate::recipes;
 
-/// What was typed, and the machine that it is about.
+/// Words typed so far, and the machine that they refer to.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// Without the name of the program.
+    /// Words after the name of the program.
     words: Vec<String>,
-    /// `None` if nothing can be read of it: then nothing of it is completed.
+    /// Tracing directory. `None` if it cannot be read; then events are not completed.
     pub tracefs: Option<Tracefs>,
 }
 
 impl Line {
-    /// A line that begins with the name of the program.
+    /// Creates a line. The first word is the name of the program.
     pub fn new(words: &[OsString]) -> Self {
         let words = words
             .iter()
@@ -43,17 +43,17 @@ impl Line {
         }
     }
 
-    /// Whether this word is on it.
+    /// Whether the line contains this word.
     pub fn has_word(&self, word: &str) -> bool {
         self.words.iter().any(|other| other == word)
     }
 
-    /// Whether the time between two events is measured.
+    /// Whether the command is `between`.
     pub fn is_between(&self) -> bool {
         self.has_word("between")
     }
 
-    /// The recipe on it: what it measures, with the option of another way.
+    /// Measure of the recipe on the line, including the option of a variant.
     pub fn measure(&self) -> Option<Measure> {
         let names = recipes::names();
         let name = self.words.iter().find(|word| names.binary_search(word).is_ok())?;
@@ -65,7 +65,7 @@ impl Line {
         Some(variant.map_or(recipe.measure, |(_, variant)| variant.measure.clone()))
     }
 
-    /// The fields of the events on it, or of those that its recipe counts, in this order.
+    /// Formats of the events on the line, or of the ones that its recipe counts, in this order.
     pub fn formats(&self) -> Vec<Format> {
         let Some(tracefs) = &self.tracefs else {
             return Vec::new();

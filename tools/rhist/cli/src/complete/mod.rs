@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Completion for bash, zsh and fish: `COMPLETE=bash rhist` prints what a shell has to read once. From then on it asks this
-//! program with what was typed, so that events, fields, modifiers and recipes are those of this machine.
+//! Completion for bash, zsh and fish. `COMPLETE=bash rhist` prints a script for the shell, which
+//! then calls this program with the words typed so far. Thus events, fields, modifiers and recipes
+//! are the ones of this machine.
 
 mod bash;
 mod line;
@@ -27,10 +28,11 @@ use bash::Bash;
 use line::Line;
 use zsh::Zsh;
 
-/// A function that completes a word.
+/// Returns the completions of a word.
 type Completer = fn(&Line, &str) -> Vec<CompletionCandidate>;
 
-/// What completes the values of an argument: its ID, or its name for people if that has no other meaning.
+/// Completers for values of arguments, by the argument's ID, or by its value name if that is
+/// unambiguous.
 const COMPLETERS: [(&str, Completer); 13] = [
     ("event", value::events),
     ("start", value::events),
@@ -47,10 +49,10 @@ const COMPLETERS: [(&str, Completer); 13] = [
     ("instance", value::instances),
 ];
 
-/// Commands that take a recipe, `count` or `between` with their options behind their own.
+/// Commands that take a recipe, `count` or `between`, with its options after their own.
 const WITH_RECIPE: [&str; 3] = ["top", "record", "push"];
 
-/// Answers a shell and ends the process, if a shell has started it.
+/// If a shell has asked for completions, answers and exits.
 pub fn run() {
     if std::env::var_os("COMPLETE").is_none() {
         return;
@@ -64,7 +66,7 @@ pub fn run() {
         .complete();
 }
 
-/// The command line with recipes as commands, and with what completes its values.
+/// Builds the command line, with recipes as commands, and with completers for values.
 fn command(line: &Arc<Line>) -> Command {
     let mut command = args::program();
     let measurements: Vec<Command> = ["count", "between"]
@@ -81,9 +83,9 @@ fn command(line: &Arc<Line>) -> Command {
     with_completers(command.subcommands(recipes), line)
 }
 
-/// A recipe as a command, with its arguments if it is the one on the line.
+/// A recipe as a command. Includes its arguments if the recipe is on the line.
 fn recipe(name: &str, line: &Line) -> Option<Command> {
-    // That it cannot be read is said when it is run.
+    // An unreadable recipe is reported when it is run.
     let recipe = recipes::find(name).ok()??;
     Some(match line.has_word(name) {
         true => ask::recipe_command(name, &recipe),
@@ -100,7 +102,7 @@ fn with_completers(command: Command, line: &Arc<Line>) -> Command {
                 let complete = move |word: &OsStr| word.to_str().map(|word| completer(&line, word)).unwrap_or_default();
                 arg.add(ArgValueCompleter::new(complete))
             }
-            // Commands stand there, not files.
+            // These words are commands, not files.
             None if id == "words" || id == "command" => arg.value_hint(ValueHint::Other),
             None => arg,
         }

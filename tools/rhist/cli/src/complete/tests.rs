@@ -10,7 +10,7 @@ fn tracefs() -> Tracefs {
     Tracefs::at(concat!(env!("CARGO_MANIFEST_DIR"), "/../core/tests/fixtures").into()).unwrap()
 }
 
-/// What can follow; the last word is the one that is completed.
+/// Completions of the last word.
 fn candidates(words: &[&str]) -> Vec<CompletionCandidate> {
     let words: Vec<OsString> = ["rhist"].iter().chain(words).map(OsString::from).collect();
     let line = Arc::new(Line::on(&words, tracefs()));
@@ -72,7 +72,7 @@ fn empty_words() {
     for name in ["\ncount ", "\nrunqlat ", "\ndoctor "] {
         assert!(commands.contains(name), "{commands}");
     }
-    // Options of a recipe are its own.
+    // A recipe's own options.
     assert!(shown(&["syscount", "--e"]).contains("\n--errors "));
     assert!(!shown(&["runqlat", "--e"]).contains("--errors"));
 }
@@ -88,7 +88,7 @@ fn processes() {
 }
 
 proptest! {
-    // Each builds the whole command line three times.
+    // Each case builds the whole command line three times.
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]

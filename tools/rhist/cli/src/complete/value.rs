@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What can be typed as the value of an argument.
+//! Completions for the values of arguments.
 
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ use rhist_core::tracefs::format::Format;
 
 use super::line::Line;
 
-/// Kinds of probes, which may stand for events: a function follows.
+/// Kinds of probes, which may replace events. A function follows.
 const PROBES: [&str; 7] = [
     "kprobe:",
     "kretprobe:",
@@ -31,14 +31,14 @@ const PROBES: [&str; 7] = [
     "uretprobe:",
 ];
 
-/// Events; their systems first, as long as none is typed.
+/// Events; only their systems as long as the word is empty.
 pub(super) fn events(line: &Line, word: &str) -> Vec<CompletionCandidate> {
     let events = line
         .tracefs
         .as_ref()
         .and_then(|tracefs| tracefs.events().ok())
         .unwrap_or_default();
-    // Those are made by a run, and cannot be shown before.
+    // Probes do not exist before a run, so `show` cannot use them.
     let takes_probes = !line.has_word("show");
     let probes = PROBES
         .iter()
@@ -81,12 +81,12 @@ pub(super) fn systems(line: &Line, word: &str) -> Vec<CompletionCandidate> {
         .collect()
 }
 
-/// A list of keys: fields with modifiers, and names of the recipe.
+/// Keys in a list: fields with modifiers, and names of the recipe.
 pub(super) fn keys(line: &Line, word: &str) -> Vec<CompletionCandidate> {
     let (before, last) = split_list(word);
     let mut formats = line.formats();
     if line.is_between() {
-        // It is counted when it ends.
+        // Counted at the end event.
         formats = formats.pop().into_iter().collect();
     }
     if let Some((name, modifier)) = last.split_once('.') {
@@ -104,7 +104,7 @@ pub(super) fn keys(line: &Line, word: &str) -> Vec<CompletionCandidate> {
     candidates(own.chain(fields).chain(common), before, last)
 }
 
-/// Keys that two events have in common: `FIELD`, or `FIELD=FIELD`.
+/// Keys that link two events: `FIELD`, or `FIELD=FIELD`.
 pub(super) fn common_keys(line: &Line, word: &str) -> Vec<CompletionCandidate> {
     let (before, last) = split_list(word);
     let formats = line.formats();
@@ -118,7 +118,7 @@ pub(super) fn common_keys(line: &Line, word: &str) -> Vec<CompletionCandidate> {
     candidates(fields.chain(common), &before, last)
 }
 
-/// A list of fields that are numbers.
+/// Numeric fields in a list.
 pub(super) fn numbers(line: &Line, word: &str) -> Vec<CompletionCandidate> {
     let (before, last) = split_list(word);
     candidates(
@@ -128,12 +128,12 @@ pub(super) fn numbers(line: &Line, word: &str) -> Vec<CompletionCandidate> {
     )
 }
 
-/// A filter: a field, or the name of a value behind a comparison.
+/// Filters: a field, or after a comparison the name of a value.
 pub(super) fn filter(line: &Line, word: &str) -> Vec<CompletionCandidate> {
     let start = word
         .rfind(|c: char| !c.is_ascii_alphanumeric() && c != '_')
         .map_or(0, |at| at + 1);
-    // That character may take more than one byte.
+    // The character may take more than one byte.
     let start = (start..=word.len())
         .find(|&at| word.is_char_boundary(at))
         .unwrap_or(word.len());
@@ -192,12 +192,13 @@ pub(super) fn instances(line: &Line, word: &str) -> Vec<CompletionCandidate> {
     candidates(names.map(|name| (name, String::new())), "", word)
 }
 
-/// What is in front of the last part of a list, and that part.
+/// Splits a list before its last part.
 fn split_list(word: &str) -> (&str, &str) {
     word.split_at(word.rfind(',').map_or(0, |at| at + 1))
 }
 
-/// Those of these names with what they are that begin with `last`, with `before` in front.
+/// Candidates from `names` (name, description) that begin with `last`. Puts `before` in front of
+/// each.
 fn candidates(names: impl IntoIterator<Item = (String, String)>, before: &str, last: &str) -> Vec<CompletionCandidate> {
     let mut seen = BTreeSet::new();
     let fits = names
@@ -210,7 +211,7 @@ fn candidates(names: impl IntoIterator<Item = (String, String)>, before: &str, l
     .collect()
 }
 
-/// Fields of all these events, with their types.
+/// Fields common to all these events, with their types.
 fn fields(formats: &[Format], select: impl Fn(&Field) -> bool) -> impl Iterator<Item = (String, String)> {
     let in_all = |field: &&Field| formats.iter().all(|format| format.field(&field.name).is_some());
     let first = formats.first();
@@ -225,7 +226,7 @@ fn fields(formats: &[Format], select: impl Fn(&Field) -> bool) -> impl Iterator<
         .into_iter()
 }
 
-/// Modifiers that the field `name` takes as a key.
+/// Modifiers of the field `name` as a key.
 fn modifiers(formats: &[Format], name: &str, typed: &str) -> impl Iterator<Item = CompletionCandidate> {
     let known = KEY_NAMES
         .iter()
@@ -251,7 +252,7 @@ fn modifiers(formats: &[Format], name: &str, typed: &str) -> impl Iterator<Item 
         .into_iter()
 }
 
-/// Processes and their names.
+/// Processes with their names.
 fn running() -> BTreeMap<u32, String> {
     let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
     let all = fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(number);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Zsh, which leaves out what does not begin with what was typed.
+//! Completion for zsh, which filters candidates by the typed word.
 
 use std::ffi::OsString;
 use std::io;
@@ -10,15 +10,15 @@ use std::path::Path;
 use clap_complete::env;
 use clap_complete::env::EnvCompleter;
 
-/// Completion for zsh: that of `clap_complete`, which shows also events whose system was not typed, and adds no blank where a
-/// word goes on.
+/// Completion for zsh. Unlike the one of `clap_complete`, it also shows events whose system was not
+/// typed, and adds no blank after an incomplete word.
 #[derive(Debug)]
 pub(super) struct Zsh;
 
-/// How `clap_complete` shows what it found.
+/// Command with which `clap_complete` shows the candidates.
 const SHOWN: &str = "[[ -n $other ]] && _describe -V 'values' other\n";
 
-/// `-U`: it fits, whatever it begins with.
+/// Replacement. `-U` turns off the filter of zsh.
 const ALL_SHOWN: &str = r#"local -a open=(${(M)other:#*[:=]})
         other=(${other:#*[:=]})
         [[ -n $open ]] && _describe -V 'values' open -U -S ''

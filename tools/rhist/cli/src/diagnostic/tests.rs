@@ -21,7 +21,7 @@ macro_rules! format_of {
     };
 }
 
-/// What is said of each text.
+/// Messages for each text.
 fn said(origin: &str, texts: &[&str], check: impl Fn(&str) -> Result<(), Problem>) -> String {
     let show = |text: &&str| match check(text) {
         Ok(()) => panic!("{text} is taken"),
@@ -255,7 +255,7 @@ fn functions_that_the_kernel_has_not() {
      | p:rhist_1_2/probe0 vfs_raed
      |                    ^^^^^^^^ did you mean vfs_read?
     ");
-    // Of others the kernel knows more.
+    // For other files, the kernel's own message says more.
     assert_eq!(said("dynamic_events", "p:rhist_1_2/probe0 vfs_read x=%nosuch"), None);
     assert_eq!(said("synthetic_events", "p:rhist_1_2/probe0 vfs_raed"), None);
 }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Ranges of values, of which each is a row of bars or a character of a sparkline: buckets of a distribution, joined until
-//! they are few enough.
+//! Ranges of values, each shown as a row of bars or a character of a sparkline: buckets of a
+//! distribution, merged until they are few enough.
 
 use std::collections::BTreeMap;
 
 use rhist_core::table::Counts;
 use rhist_core::table::Dist;
 
-/// If there are fewer ranges than these between powers of two, finer ones are shown.
+/// If fewer ranges than this lie between powers of two, finer ones are used.
 const FEW: i64 = 8;
 
-/// Up to here from one range with values to the next one, nothing is skipped.
+/// Maximum distance of two non-empty ranges without a gap between them.
 const MAX_GAP: i32 = 4;
 
-/// Ranges of values, in their order.
+/// Ranges of values, in order.
 #[derive(Debug)]
 pub(super) struct Axis {
     scale: u8,
@@ -25,27 +25,28 @@ pub(super) struct Axis {
 /// A range of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
-    /// -1, 0 or 1.
+    /// Sign of its values: -1, 0 or 1.
     sign: i8,
     /// Index of its buckets, shifted.
     index: i32,
-    /// The smallest value.
+    /// Smallest value.
     pub low: i128,
-    /// The largest one.
+    /// Largest value.
     pub high: i128,
 }
 
-/// What becomes of ranges without values.
+/// Treatment of empty ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gaps {
-    /// All are shown.
+    /// Keeps all.
     Show,
-    /// Many in a row are left out.
+    /// Leaves out long sequences.
     Skip,
 }
 
 impl Axis {
-    /// At most `most` ranges, or 9 if that is less: between powers of two, or finer, or wider ones.
+    /// Creates at most `most` ranges, or 9 if that is more. Their ends are powers of two, or finer,
+    /// or wider.
     pub(super) fn new(dist: &Dist, most: usize, gaps: Gaps) -> Axis {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let count = |shift| count(dist, shift, gaps);
@@ -53,7 +54,7 @@ impl Axis {
         while shift > 0 && count(shift) < FEW && count(shift - 1) <= most {
             shift -= 1;
         }
-        // Then no more than two are left for each sign.
+        // At this width, at most two ranges per sign remain.
         let widest = u32::from(dist.scale) + 5;
         while shift < widest && count(shift) > most {
             shift += 1;
@@ -77,12 +78,12 @@ impl Axis {
         axis
     }
 
-    /// What is shown, in the order of values.
+    /// The ranges, in the order of values.
     pub(super) fn ranges(&self) -> &[Range] {
         &self.ranges
     }
 
-    /// How many values of `dist` are in each range.
+    /// Number of values of `dist` in each range.
     pub(super) fn counts(&self, dist: &Dist) -> Vec<u64> {
         let mut dist = dist.clone();
         dist.coarsen(self.scale);
@@ -103,7 +104,7 @@ impl Axis {
         self.ranges.iter().map(count).collect()
     }
 
-    /// Between small numbers there are buckets without any whole number.
+    /// Removes empty ranges without an integer, which exist between small numbers.
     fn leave_out_fractions(&mut self, dist: &Dist) {
         let counts = self.counts(dist);
         let mut end = None;
@@ -118,9 +119,9 @@ impl Axis {
     }
 }
 
-/// The range with this index, which is of positive values, of zero, or of negative ones.
+/// The range with this sign and index.
 fn range(dist: &Dist, shift: u32, sign: i8, index: i32) -> Range {
-    // Ends of joined buckets are those of a lower scale, as long as there is one.
+    // Merged buckets have the ends of a lower scale, if a lower one exists.
     let wider = shift.saturating_sub(u32::from(dist.scale));
     let buckets = Dist {
         scale: u32::from(dist.scale).saturating_sub(shift) as u8,
@@ -153,7 +154,7 @@ fn runs(counts: &Counts, shift: u32, gaps: Gaps) -> Vec<(i32, i32)> {
     runs
 }
 
-/// How many lines there would be, one for each gap that is skipped.
+/// Number of lines, including one for each gap.
 fn count(dist: &Dist, shift: u32, gaps: Gaps) -> i64 {
     let of = |buckets| {
         let runs = runs(buckets, shift, gaps);
@@ -218,7 +219,7 @@ mod tests {
         let dist = dist(3, &[1, 1 << 20, 1 << 30]);
         let axis = Axis::new(&dist, 20, Gaps::Skip);
         assert_eq!(ends_of(&axis).len(), 3);
-        // As little is shown, it is shown in detail.
+        // Few ranges are shown in detail.
         assert_eq!(ends_of(&axis)[1], (961_549, 1 << 20));
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A distribution as bars.
+//! Prints a distribution as bars.
 
 use rhist_core::table::Dist;
 use rhist_core::table::Unit;
@@ -12,23 +12,23 @@ use super::page::Page;
 use super::page::Style;
 use super::page::columns;
 
-/// Most bars of a distribution.
+/// Limit of bars.
 const ROWS: usize = 20;
-/// Columns of the longest bar.
+/// Length of the longest bar, in columns.
 const BAR: usize = 60;
 
-/// What a line says.
+/// Texts of a line.
 struct Line {
-    /// Empty if the range is one value.
+    /// Empty if the range is a single value.
     low: String,
     high: String,
     hits: u64,
     count: String,
-    /// Whether there are ranges without values before it that are not shown.
+    /// Whether empty ranges before it are left out.
     skipped: bool,
 }
 
-/// A line for each range of values: the range, how many there are, a bar. Dots stand for ranges without any.
+/// A line for each range of values: range, count, bar. Dots replace empty ranges.
 pub(super) fn lines(page: &Page, dist: &Dist, unit: Unit) -> Vec<String> {
     let lines = contents(page, dist, unit);
     let widest = |text: fn(&Line) -> &str| lines.iter().map(|line| columns(text(line))).max().unwrap_or(0);
@@ -76,7 +76,7 @@ fn contents(page: &Page, dist: &Dist, unit: Unit) -> Vec<Line> {
         .collect()
 }
 
-/// To the right.
+/// Aligns a text to the right.
 fn pad(text: &str, width: usize) -> String {
     " ".repeat(width.saturating_sub(columns(text))) + text
 }

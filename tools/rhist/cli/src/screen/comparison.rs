@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What differs between two recordings, for people and for programs.
+//! Prints the differences between two recordings, as text or JSON.
 
 use std::io;
 use std::io::Write;
@@ -27,28 +27,28 @@ use super::page::Style;
 use super::page::plain;
 use crate::args::Format;
 
-/// How it is read, for who sees it the first time.
+/// Explanation for first-time readers.
 const LEGEND: &str = "A and B are medians of intervals. B/A is the ratio of all pairs of intervals, with a 95 % interval. Effect \
 is Cliff's delta: 1 if all intervals of B are above all of A, -1 if below, 0 if neither. p is that of the Mann-Whitney test of \
 n intervals of each, corrected for the number of lines (Holm); * marks those below 5 %.";
 
-/// Two recordings that are compared.
+/// Two recordings with their differences.
 #[derive(Clone, Copy)]
 pub struct Comparison<'a> {
     /// Names of the files.
     pub names: [&'a str; 2],
-    /// What was asked.
+    /// Questions of the recordings.
     pub questions: [&'a Question; 2],
-    /// What was found.
+    /// Series of the recordings.
     pub samples: [&'a Sample; 2],
-    /// How they differ.
+    /// Differences, from [`rhist_core::compare::compare`].
     pub differences: &'a [Difference],
-    /// What to know of it.
+    /// Warnings about the comparison.
     pub notes: &'a [String],
 }
 
 impl Screen<'_> {
-    /// Prints a comparison, as text or JSON. Errors are those of `out`.
+    /// Prints a comparison, as text or JSON. Fails if `out` fails.
     pub fn compare(&self, out: &mut dyn Write, comparison: &Comparison<'_>) -> io::Result<()> {
         match self.format {
             Format::Json => comparison_json::print(self, out, comparison),
@@ -86,7 +86,7 @@ impl Screen<'_> {
         Ok(())
     }
 
-    /// A recording in a line.
+    /// Describes a recording in a line.
     fn side(&self, comparison: &Comparison<'_>, i: usize) -> String {
         let (sample, question) = (comparison.samples[i], comparison.questions[i]);
         let median = stats::median(&sample.seconds).unwrap_or(0.0);
@@ -186,7 +186,8 @@ impl Screen<'_> {
     }
 }
 
-/// How far quantiles may be off at most, in per cent: a difference that is smaller cannot be told. `None` if they are exact.
+/// Maximum error of the quantiles, in per cent: a smaller difference is not visible. `None` if they
+/// are exact.
 fn quantile_error(comparison: &Comparison<'_>) -> Option<f64> {
     let totals = comparison.samples.map(|sample| sample.total.total());
     let quantiles = totals
@@ -203,7 +204,7 @@ fn quantile_error(comparison: &Comparison<'_>) -> Option<f64> {
     estimates.filter_map(|estimate| estimate.percent()).reduce(f64::max)
 }
 
-/// A median.
+/// Formats a median.
 fn value(difference: &Difference, value: f64) -> String {
     match difference.measure.quantile {
         Some(_) => number::quantity(value, difference.measure.unit),

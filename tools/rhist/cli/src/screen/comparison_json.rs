@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What differs between two recordings, for programs: one line of JSON.
+//! Prints the differences between two recordings for programs, as one line of JSON.
 //!
 //! ```json
-//! {"schema":1,"type":"difference","name":"runqlat","summary":"How long tasks wait for a CPU","noun":"waits",
-//!  "a":{"file":"before.jsonl","intervals":60,"seconds":60.0,"hits":12345,"host":"db1","kernel":"6.12.48","cpus":8,
-//!  "backend":"rhist"},"b":{…},"keys":["comm"],
-//!  "differences":[{"keys":["sed"],"value":"wait","measure":"p99","unit":"ns","a":52100.0,"b":61000.0,"n":[60,58],
-//!  "ratio":{"value":1.17,"low":1.09,"high":1.25},"delta":0.41,"p":0.0002,"autocorrelation":0.12}],"notes":[]}
+//! {"schema":1,"type":"difference","name":"runqlat","summary":"How long tasks wait for a CPU",
+//!  "noun":"waits","a":{"file":"before.jsonl","intervals":60,"seconds":60.0,"hits":12345,
+//!  "host":"db1","kernel":"6.12.48","cpus":8,"backend":"rhist"},"b":{…},"keys":["comm"],
+//!  "differences":[{"keys":["sed"],"value":"wait","measure":"p99","unit":"ns","a":52100.0,
+//!  "b":61000.0,"n":[60,58],"ratio":{"value":1.17,"low":1.09,"high":1.25},"delta":0.41,
+//!  "p":0.0002,"autocorrelation":0.12}],"notes":[]}
 //! ```
 //!
-//! `keys` of a difference is null for all keys together. `measure` is a quantile of the value, or `rate`: how much of it there
-//! was in a second, or if `value` is null, how many hits. `a` and `b` are the medians of `n` intervals. `ratio` is null if there
-//! is an interval without it.
+//! `keys` of a difference is null for the total over all keys. `measure` is a quantile of the
+//! value, or `rate`: its sum per second, or the hits per second if `value` is null. `a` and `b` are
+//! the medians of `n` intervals. `ratio` is null if it cannot be computed, for example because an
+//! interval has a rate of 0.
 
 use std::io;
 use std::io::Write;
@@ -73,7 +75,7 @@ struct RatioJson {
     high: f64,
 }
 
-/// Prints a line.
+/// Prints the line.
 pub(super) fn print(screen: &Screen<'_>, out: &mut dyn Write, comparison: &Comparison<'_>) -> io::Result<()> {
     let columns = &comparison.samples[1].total.keys;
     let line = ComparisonJson {

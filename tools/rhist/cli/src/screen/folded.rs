@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Lines for flame graph tools: the keys of a row with `;` in between, a space, and hits. A stack is behind the other keys, and
-//! has its outermost function first, without offsets: there a function is one frame, wherever it calls from.
+//! Prints lines for flame graph tools: the keys of a row separated by `;`, a space, and the hits. A
+//! stack follows the other keys, with its outermost function first. Offsets are left out, so that a
+//! function is one frame wherever it calls from.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,7 +14,8 @@ use rhist_core::table::Key;
 use super::Screen;
 use super::View;
 
-/// Prints a line for each row, in the order of these lines. Rows without keys are named as what is counted.
+/// Prints a line for each row, sorted by the keys. A row without keys gets the question's noun as
+/// its name.
 pub(super) fn print(screen: &Screen<'_>, out: &mut dyn Write, view: &View<'_>) -> io::Result<()> {
     let labels = screen.labels();
     let mut lines: BTreeMap<String, u64> = BTreeMap::new();
@@ -30,7 +32,7 @@ pub(super) fn print(screen: &Screen<'_>, out: &mut dyn Write, view: &View<'_>) -
         if frames.is_empty() {
             frames.push(screen.noun());
         }
-        // A `;` within a name would be a frame of its own.
+        // A `;` within a name would split the frame.
         let frames: Vec<_> = frames.iter().map(|frame| frame.replace(';', ":")).collect();
         let hits = lines.entry(frames.join(";")).or_insert(0);
         *hits = hits.saturating_add(row.hits);

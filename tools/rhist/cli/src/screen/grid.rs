@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Columns beside each other, as many as the page is wide for.
+//! Columns side by side, as many as fit on the page.
 
 use super::page::Page;
 use super::page::Style;
 use super::page::columns;
 
-/// What is between two columns.
+/// Columns between two cells.
 pub(super) const GAP: usize = 2;
-/// Columns of keys are not made narrower than this.
+/// Minimum width of a column of keys.
 const MIN_KEY: usize = 16;
 
-/// Columns beside each other. All have as many cells.
+/// Columns side by side, all with the same number of cells.
 #[derive(Debug, Default)]
 pub(super) struct Grid {
     columns: Vec<Column>,
@@ -20,39 +20,39 @@ pub(super) struct Grid {
 /// A column.
 #[derive(Debug)]
 pub(super) struct Column {
-    /// May be empty.
+    /// Title; may be empty.
     pub title: String,
     pub cells: Vec<String>,
     pub kind: Kind,
-    /// On narrow pages, columns with a lower one are left out first.
+    /// On narrow pages, columns with the lowest rank are left out first.
     pub rank: u8,
 }
 
-/// What is in a column.
+/// Content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Texts, which may be cut.
     Key,
-    /// Numbers, to the right.
+    /// Numbers, aligned to the right.
     Number,
-    /// Bars, to the left.
+    /// Bars, aligned to the left.
     Bar,
 }
 
 impl Grid {
-    /// Adds a column to the right.
+    /// Adds a column on the right.
     pub(super) fn add(&mut self, column: Column) {
         self.columns.push(column);
     }
 
-    /// How wide it is if nothing is cut.
+    /// Width without cutting.
     pub(super) fn width(&self, page: &Page) -> usize {
         let width = |text: &String| columns(&page.text(text));
         let natural = |column: &Column| column.cells.iter().chain([&column.title]).map(width).max().unwrap_or(0);
         total(&self.columns.iter().map(natural).collect::<Vec<_>>())
     }
 
-    /// Lines: the titles, and a line for each row of cells. None is wider than the page.
+    /// Formats the titles, and a line for each row of cells. No line is wider than the page.
     pub(super) fn lines(mut self, page: &Page) -> Vec<String> {
         for column in &mut self.columns {
             column.title = page.text(&column.title);
@@ -103,14 +103,15 @@ impl Grid {
         line
     }
 
-    /// The column to leave out: the rightmost one of the lowest rank. The last one stays.
+    /// Index of the column to leave out: the rightmost one of the lowest rank. `None` if only one
+    /// is left.
     fn least(&self) -> Option<usize> {
         let ranks = self.columns.iter().enumerate().rev();
         let (at, _) = ranks.min_by_key(|(_, column)| column.rank)?;
         (self.columns.len() > 1).then_some(at)
     }
 
-    /// As wide as their contents; keys narrower if that is too much, the widest one first.
+    /// Widths of the columns. If the contents are too wide, narrows keys, the widest first.
     fn widths(&self, page: usize) -> Vec<usize> {
         let natural = |column: &Column| {
             let cells = column.cells.iter().map(|cell| columns(cell));

@@ -1,36 +1,38 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What was counted, for programs: a line of JSON for each interval, and one for the total at the end.
+//! Prints counts for programs: a line of JSON for each interval, and one for the total at the end.
 //!
 //! ```json
-//! {"schema":1,"type":"total","name":"runqlat","summary":"How long tasks wait for a CPU","noun":"waits",
-//!  "backend":"rhist","host":"db1","kernel":"6.12.48","cpus":8,"boot_id":"ee0d…",
+//! {"schema":1,"type":"total","name":"runqlat","summary":"How long tasks wait for a CPU",
+//!  "noun":"waits","backend":"rhist","host":"db1","kernel":"6.12.48","cpus":8,"boot_id":"ee0d…",
 //!  "from":{"realtime_ns":1795621132746544322,"monotonic_ns":6282976384},"to":{…},"seconds":5.0,
 //!  "keys":[{"name":"comm","unit":null}],"values":[{"name":"wait","unit":"ns","fold":"sum"}],
-//!  "rows":[{"keys":["sed"],"hits":3,"values":[…],"worst":{"value":31800000,"saved":{"prev_pid":236},"text":"…"}}],
+//!  "rows":[{"keys":["sed"],"hits":3,"values":[…],
+//!  "worst":{"value":31800000,"saved":{"prev_pid":236},"text":"…"}}],
 //!  "losses":{"dropped":0,"dropped_starts":0,"no_bucket":0,"unresolved":2,"missed":0,"missed_hits":0},
 //!  "cost":{"events":61725,"event_ns":62.0,"rejected":9,"rejected_ns":20.5,"cpus":0.0008},
 //!  "fill":{"entries":12,"size":2048,"of":"results"},
 //!  "notes":[],"triggers":["echo …"]}
 //! ```
 //!
-//! * `type` is `interval` or `total`; an interval has no `fill`, `notes` and `triggers`. Without `--by` there is one row, without
-//!   keys, or none if nothing was counted. `seconds`, `from` and what else is not known is
-//!   null.
-//! * **Keys** and saved fields are numbers or strings, or objects where something is added: `{"value":2,"name":"ENOENT"}` for a
-//!   number that has a name, `{"value":17,"comm":"sed"}` for a task, `{"value":0,"syscall":"read"}`,
-//!   `{"address":"0xffffffff810c2fd0","symbol":"do_idle+0x12/0x30"}`, `{"stack":[…]}` with the innermost function first,
-//!   `{"first":8,"last":15}` for a range. A string that is not UTF-8 is
+//! * `type` is `interval` or `total`; an interval lacks `fill`, `notes` and `triggers`. Without
+//!   `--by`, the only row has no keys, or `rows` is empty if nothing was counted. `seconds`, `from`
+//!   and other numbers are null if unknown.
+//! * **Keys** and saved fields are numbers or strings, or objects if more is known:
+//!   `{"value":2,"name":"ENOENT"}` for a number with a name, `{"value":17,"comm":"sed"}` for a
+//!   task, `{"value":0,"syscall":"read"}`,
+//!   `{"address":"0xffffffff810c2fd0","symbol":"do_idle+0x12/0x30"}`, `{"stack":[…]}` with the
+//!   innermost function first, `{"first":8,"last":15}` for a range. A string that is not UTF-8 is
 //!   `{"text":"caf\ufffd","bytes":"636166e9"}`.
-//! * **Values** are numbers, null if not known, or for a distribution
-//!   `{"count":6,"no_bucket":0,"sum":1,"min":-5000,"max":3000,"mean":0.2,"zero":2,"scale":3,"buckets":[[1,1,1],[2,2,1]],
-//!   "quantiles":{"p50":{"value":0,"low":0,"high":0}}}`. A bucket is its smallest and largest whole value, and how many values
-//!   are in it. A true quantile is neither below `low` nor above `high`. `max` is null in an interval unless it must have been
-//!   in it.
-//! * **Losses** are null if the kernel does not tell. `cost` is that of the triggers, as a part of one CPU: of hits that are
-//!   counted, and of those that filters reject. What was not measured is null.
+//! * **Values** are numbers, null if unknown, or for a distribution
+//!   `{"count":6,"no_bucket":0,"sum":1,"min":-5000,"max":3000,"mean":0.2,"zero":2,"scale":3,"buckets":[[1,1,1],[2,2,1]],"quantiles":{"p50":{"value":0,"low":0,"high":0}}}`.
+//!   A bucket consists of its smallest and its largest integer, and its count. The true quantile is
+//!   between `low` and `high`. `max` of an interval is null unless it must have happened in it.
+//! * **Losses** are null if the kernel does not report them. `cost` is the cost of the triggers, as
+//!   a share of one CPU: of counted hits, and of hits rejected by filters. Numbers that were not
+//!   measured are null.
 //!
-//! Members may be added without another `schema`. Numbers are exact up to 64 bits.
+//! New members may appear without a change of `schema`. Numbers are exact up to 64 bits.
 
 mod line;
 
@@ -60,13 +62,13 @@ pub(super) use line::*;
 
 pub(super) const SCHEMA: u32 = 1;
 
-/// Prints a line.
+/// Prints the line.
 pub(super) fn print(screen: &Screen<'_>, out: &mut dyn Write, view: &View<'_>) -> io::Result<()> {
     let total = view.table.total();
     write(out, &line(screen, view, &total))
 }
 
-/// Writes a line.
+/// Writes a value as a line of JSON.
 pub(super) fn write(out: &mut dyn Write, line: &impl Serialize) -> io::Result<()> {
     line.serialize(&mut Serializer::with_formatter(&mut *out, Ascii))?;
     writeln!(out)
@@ -147,7 +149,7 @@ fn line<'a>(screen: &'a Screen<'_>, view: &'a View<'_>, total: &'a Row) -> LineJ
     }
 }
 
-/// A time, or how long before it.
+/// A time, moved back by `before_ns`.
 fn time(time: &Time, before_ns: u64) -> TimeJson {
     TimeJson {
         realtime_ns: time.realtime_ns.saturating_sub(before_ns),
@@ -195,7 +197,7 @@ fn row_json<'a>(labels: &Labels<'_>, keys: &[Column], row: &'a Row) -> RowJson<'
     }
 }
 
-/// A key or a saved field.
+/// Converts a key or a saved field.
 pub(super) fn key<'a>(labels: &Labels<'_>, column: &str, value: &'a Key) -> KeyJson<'a> {
     match value {
         Key::Number(number) => match labels.name(column, value) {

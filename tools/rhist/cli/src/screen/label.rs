@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Keys and saved fields as texts, with names in the place of numbers.
+//! Formats keys and saved fields for people, with names instead of numbers.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -20,17 +20,17 @@ use rhist_core::table::Worst;
 use super::number::range;
 use super::page::plain;
 
-/// Makes texts of keys and saved fields. Nothing in them is interpreted by a terminal.
+/// Formats keys and saved fields. Escapes everything that a terminal would interpret.
 #[derive(Clone, Copy)]
 pub struct Labels<'a> {
-    /// Which kinds of numbers have names.
+    /// Source of the kinds of names.
     pub question: &'a Question,
-    /// These names.
+    /// Names of numbers.
     pub names: &'a Names,
 }
 
 impl Labels<'_> {
-    /// The name of a number, if it has one.
+    /// Name of a number, if any.
     pub(super) fn name(&self, column: &str, key: &Key) -> Option<String> {
         let Key::Number(number) = key else {
             return None;
@@ -38,8 +38,8 @@ impl Labels<'_> {
         self.names.name(self.question.name_kind(column), column, *number)
     }
 
-    /// The table for people: names in the place of numbers that have one, symbols in that of addresses. What looks the same is
-    /// one row, such as calls from several places of a function.
+    /// The table for people, with names instead of numbers, and symbols instead of addresses.
+    /// Merges rows that look the same, such as calls from several places of a function.
     pub(super) fn named<'a>(&self, table: &'a Table) -> Cow<'a, Table> {
         let is_same = |(column, key): (&Column, &Key)| self.named_key(&column.name, key).is_none();
         if table
@@ -70,7 +70,7 @@ impl Labels<'_> {
         Cow::Owned(named)
     }
 
-    /// What a key is for people, if that is another one.
+    /// Key for people, if it differs.
     fn named_key(&self, column: &str, key: &Key) -> Option<Key> {
         match (key, self.name(column, key)) {
             (_, Some(name)) => Some(Key::Text(Text::from(name.as_str()))),
@@ -84,7 +84,7 @@ impl Labels<'_> {
         }
     }
 
-    /// A key, for people.
+    /// Formats a key.
     pub fn key(&self, column: &Column, key: &Key) -> String {
         match key {
             Key::Range { first, last } if column.unit != Unit::Plain => range(*first, *last, column.unit),
@@ -92,7 +92,7 @@ impl Labels<'_> {
         }
     }
 
-    /// A saved field.
+    /// Formats a saved field.
     fn field(&self, name: &str, key: &Key) -> String {
         match self.name(name, key) {
             Some(name) => Text::from(name.as_str()).to_string(),
@@ -100,7 +100,8 @@ impl Labels<'_> {
         }
     }
 
-    /// The sentence of the question for what was saved with the largest value. Empty if nothing was.
+    /// The question's sentence about the fields saved with the largest value. Empty if nothing was
+    /// saved.
     pub fn worst(&self, worst: &Worst) -> String {
         let saved = |name: &str| {
             let found = worst.saved.iter().find(|(field, _)| **field == *name);

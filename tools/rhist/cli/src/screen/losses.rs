@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What was not counted, and what counting has cost.
+//! Prints losses, and the cost of counting.
 
 use rhist_core::question::Backend;
 use rhist_core::question::Cost;
@@ -10,7 +10,7 @@ use super::Screen;
 use super::View;
 use super::number;
 
-/// Lines on what was not counted. None if everything was.
+/// Lines about losses. Empty if everything was counted.
 pub(super) fn losses(view: &View<'_>) -> Vec<String> {
     let losses = &view.table.losses;
     let mut lines = Vec::new();
@@ -56,7 +56,8 @@ pub(super) fn losses(view: &View<'_>) -> Vec<String> {
     lines
 }
 
-/// How many entries are taken, if there is not much room for more. `None` also if there was too little: then losses tell.
+/// Remark on a nearly full histogram. `None` also if entries were dropped, since the losses then
+/// report it.
 pub(super) fn fill(view: &View<'_>) -> Option<String> {
     let Fill {
         entries,
@@ -74,10 +75,10 @@ pub(super) fn fill(view: &View<'_>) -> Option<String> {
     })
 }
 
-/// What may have been lost, but is not told. Empty if all is.
+/// Possible losses that the kernel does not report. Empty if it reports all.
 pub(super) fn untold(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
     let losses = &view.table.losses;
-    // Without variables nothing has a start.
+    // Without variables, no event needs a start.
     let pairs = screen.question.triggers.iter().any(|trigger| trigger.contains('$'));
     if screen.question.backend != Backend::C || !pairs {
         return Vec::new();
@@ -97,10 +98,10 @@ pub(super) fn untold(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
     }
 }
 
-/// What counting has cost. `None` if nothing happened.
+/// Cost of counting. `None` if nothing happened.
 pub(super) fn cost(view: &View<'_>) -> Option<String> {
     let Cost { event_ns, rejected_ns } = view.cost;
-    // Up to one per cent are hits of rhist's own threads: not shown.
+    // Hides up to one per cent, which are hits of rhist's own threads.
     let rejected = view.rejected.filter(|hits| *hits > view.events / 100);
     let hits = [
         (view.events, event_ns, "events"),
@@ -111,7 +112,7 @@ pub(super) fn cost(view: &View<'_>) -> Option<String> {
     for (count, ns, what) in hits {
         if let Some(rate) = view.rate(count).filter(|rate| *rate > 0.0) {
             let rate = format!("{} {what}/s", number::rate(rate));
-            // A clock that is too coarse shows no difference.
+            // With a coarse clock, the measured cost is 0: treat it as unknown.
             let ns = ns.filter(|ns| *ns >= 1.0);
             is_measured &= ns.is_some();
             terms.push(ns.map_or(rate.clone(), |ns| format!("{rate} × {ns:.0} ns")));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What a run prints, for people ([`text`]) and for programs ([`json`], [`folded`]).
+//! Output of a run, for people ([`text`]) and for programs ([`json`], [`folded`]).
 
 mod axis;
 mod bars;
@@ -40,25 +40,25 @@ pub use page::plain;
 pub use printer::Printer;
 pub use view::View;
 
-/// What is the same for all that a run prints.
+/// Settings for all output of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Screen<'a> {
-    /// What was asked.
+    /// The question.
     pub question: &'a Question,
     /// Names of numbers.
     pub names: &'a Names,
-    /// What is printed on.
+    /// The page to print on.
     pub page: Page,
-    /// For whom.
+    /// Output format.
     pub format: Format,
-    /// Whether each key is shown, or all of them together.
+    /// Whether rows are shown by key, rather than their total.
     pub by: bool,
-    /// Without what is only said once, at the end: notes, cost and triggers.
+    /// Leaves out everything that is printed once at the end: notes, cost and triggers.
     pub quiet: bool,
 }
 
 impl Screen<'_> {
-    /// Prints what was counted. Errors are those of `out`.
+    /// Prints counts. Fails if `out` fails.
     pub fn print(&self, out: &mut dyn Write, view: &View<'_>) -> io::Result<()> {
         if self.format == Format::Json {
             return json::print(self, out, view);
@@ -79,7 +79,7 @@ impl Screen<'_> {
         }
     }
 
-    /// What is counted, in the plural.
+    /// Noun for the counted things, in the plural.
     fn noun(&self) -> String {
         match self.question.noun.as_str() {
             "" => "hits".to_owned(),

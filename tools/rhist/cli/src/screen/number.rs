@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Numbers as they stand in tables.
+//! Formats numbers for tables.
 
 use rhist_core::quantity::Count;
 use rhist_core::quantity::Quantity;
 use rhist_core::table::Unit;
 
-/// From here on the ends of ranges are rounded.
+/// From this number on, the ends of ranges are rounded.
 const ROUNDED_FROM: i128 = 1000;
 
-/// A number of things, with all its digits.
+/// A plain number, with all its digits.
 pub(super) fn count(count: u64) -> String {
     Count(count.into()).to_string()
 }
 
-/// With three digits, and its unit.
+/// A number with three digits, and its unit.
 pub(super) fn quantity(value: f64, unit: Unit) -> String {
     Quantity { value, unit }.to_string()
 }
 
-/// How often in a second.
+/// A rate per second.
 pub(crate) fn rate(rate: f64) -> String {
     match rate {
         0.05..9.95 => format!("{rate:.1}"),
@@ -33,7 +33,7 @@ pub(super) fn seconds(seconds: f64) -> String {
     quantity(seconds * 1e9, Unit::Nanoseconds)
 }
 
-/// How long a measurement goes on, as the end of a sentence.
+/// Duration of a measurement, as the end of a sentence.
 pub(crate) fn until(duration: Option<f64>) -> String {
     match duration {
         Some(duration) => format!("for {}", seconds(duration)),
@@ -41,7 +41,7 @@ pub(crate) fn until(duration: Option<f64>) -> String {
     }
 }
 
-/// A part of a whole, in per cent.
+/// A share, in per cent.
 pub(crate) fn percent(part: f64) -> String {
     match part * 100.0 {
         percent if percent > 0.0 && percent < 0.01 => "less than 0.01 %".to_owned(),
@@ -50,7 +50,8 @@ pub(crate) fn percent(part: f64) -> String {
     }
 }
 
-/// The smallest value of a range. Where numbers are rounded anyway it is the end of the range before, so that it looks the same.
+/// Lower end of a range. From [`ROUNDED_FROM`] on, prints the end of the previous range, so that
+/// adjacent ranges match after rounding.
 pub(super) fn low(low: i128, unit: Unit) -> String {
     match low {
         0 => "0".to_owned(),
@@ -59,7 +60,7 @@ pub(super) fn low(low: i128, unit: Unit) -> String {
     }
 }
 
-/// A range of values with both its ends.
+/// A range of values, with both ends.
 pub(super) fn range(first: i128, last: i128, unit: Unit) -> String {
     let end = quantity(last as f64, unit);
     match first == last {
@@ -68,7 +69,7 @@ pub(super) fn range(first: i128, last: i128, unit: Unit) -> String {
     }
 }
 
-/// The time of day in UTC of nanoseconds since 1970. `None` for 0, which is no time.
+/// Time of day in UTC, from nanoseconds since 1970. `None` if the time is 0, which means unknown.
 pub(super) fn clock(realtime_ns: u64) -> Option<String> {
     let seconds = realtime_ns / 1_000_000_000 % 86_400;
     let text = format!("{:02}:{:02}:{:02}Z", seconds / 3600, seconds / 60 % 60, seconds % 60);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What a page can hold: its width, its characters, colours.
+//! Properties of a page: width, characters, colours.
 
 use std::io::IsTerminal;
 use std::io::Stdout;
@@ -8,27 +8,27 @@ use std::io::Stdout;
 use rhist_core::table::Text;
 use unicode_width::UnicodeWidthChar;
 
-/// Columns where nothing tells how many there are.
+/// Width if the output does not report one.
 const WIDTH: usize = 80;
-/// Fewer columns than these are not laid out for.
+/// Minimum width of the layout.
 const MIN_WIDTH: usize = 20;
-/// Rows of a table on a terminal.
+/// Limit of a table's rows on a terminal.
 const ROWS: usize = 20;
 
-/// What is printed on.
+/// A page to print on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Columns.
+    /// Width in columns.
     pub width: usize,
-    /// Most rows of a table.
+    /// Limit of a table's rows.
     pub rows: usize,
-    /// Whether it shows other characters than those of ASCII.
+    /// Whether it shows characters beyond ASCII.
     pub utf8: bool,
     /// Whether it shows colours.
     pub colour: bool,
 }
 
-/// What a text is, for its colour.
+/// Role of a text, which determines its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
     Title,
@@ -38,7 +38,8 @@ pub(super) enum Style {
 }
 
 impl Page {
-    /// That of the standard output: colours, and a limit of rows, only on a terminal; see `NO_COLOR` and `LC_ALL`.
+    /// Page for the standard output. Uses colours and a limit of rows only on a terminal; see
+    /// `NO_COLOR` and `LC_ALL`.
     pub fn of(stdout: &Stdout) -> Self {
         let terminal = stdout.is_terminal();
         let size = rustix::termios::tcgetwinsize(stdout).ok();
@@ -51,7 +52,8 @@ impl Page {
         }
     }
 
-    /// `text` with characters that the page has. Whatever a terminal would interpret has to be escaped before: see [`plain`].
+    /// Replaces characters that the page cannot show. The text must be escaped already: see
+    /// [`plain`].
     pub(super) fn text(&self, text: &str) -> String {
         if self.utf8 || text.is_ascii() {
             return text.to_owned();
@@ -73,7 +75,7 @@ impl Page {
         result
     }
 
-    /// `text` in at most `width` columns: what is too long has its middle left out, as names differ at both ends.
+    /// Shortens a text to `width` columns. Cuts in the middle, since names differ at both ends.
     pub(super) fn cut(&self, text: &str, width: usize) -> String {
         if columns(text) <= width {
             return text.to_owned();
@@ -86,7 +88,7 @@ impl Page {
         begin + &dots + &end
     }
 
-    /// `text` in lines of at most `width` columns, broken between words; of a word that is wider the middle is left out.
+    /// Wraps a text between words to lines of at most `width` columns. Shortens wider words.
     pub(super) fn wrap(&self, text: &str, width: usize) -> Vec<String> {
         let mut lines = vec![String::new()];
         for word in text.split(' ') {
@@ -100,7 +102,7 @@ impl Page {
         lines
     }
 
-    /// `text` in its colour.
+    /// Colours a text.
     pub(super) fn paint(&self, style: Style, text: &str) -> String {
         if !self.colour || text.is_empty() {
             return text.to_owned();
@@ -114,7 +116,7 @@ impl Page {
         format!("\x1b[{code}m{text}\x1b[0m")
     }
 
-    /// A bar of at most `width` columns, at least a trace of one if `part` is not zero.
+    /// A bar of at most `width` columns. Shows at least a trace if `part` is not zero.
     pub(super) fn bar(&self, part: f64, width: usize) -> String {
         const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
         if width == 0 {
@@ -129,7 +131,7 @@ impl Page {
         "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
     }
 
-    /// A character for each of `counts`, as high as its part of the largest one.
+    /// A character for each of `counts`, with a height relative to the largest one.
     pub(super) fn spark(&self, counts: &[u64]) -> String {
         let levels = if self.utf8 {
             " ▁▂▃▄▅▆▇█"
@@ -143,7 +145,7 @@ impl Page {
     }
 }
 
-/// Columns that a text takes: those of its characters, as terminals count.
+/// Width of a text on a terminal, in columns.
 pub(super) fn columns(text: &str) -> usize {
     text.chars().map(width_of).sum()
 }
@@ -152,18 +154,19 @@ fn width_of(character: char) -> usize {
     character.width().unwrap_or(0)
 }
 
-/// A text that is not from trace data, but from recipes and command lines: as it is, apart from what a terminal interprets.
+/// Escapes a text that comes from recipes and command lines rather than trace data: keeps
+/// backslashes, escapes everything that a terminal would interpret.
 pub fn plain(text: &str) -> String {
     let parts: Vec<_> = text.split('\\').map(|part| Text::from(part).to_string()).collect();
     parts.join("\\")
 }
 
-/// Such a text of several lines.
+/// Like [`plain`], for several lines.
 pub fn lines(text: &str) -> String {
     text.split('\n').map(plain).collect::<Vec<_>>().join("\n")
 }
 
-/// Characters up to `width` columns.
+/// Takes characters up to `width` columns.
 fn fitting(characters: impl Iterator<Item = char>, width: usize) -> String {
     let mut used = 0;
     characters
@@ -174,7 +177,7 @@ fn fitting(characters: impl Iterator<Item = char>, width: usize) -> String {
         .collect()
 }
 
-/// Whether the locale has UTF-8.
+/// Whether the locale uses UTF-8.
 fn is_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Prints a run on the standard output while it goes on.
+//! Prints a run on standard output during the measurement.
 
 use std::io;
 use std::io::IsTerminal;
@@ -22,7 +22,7 @@ use crate::args::Format;
 use crate::ask::Ask;
 use crate::measure::Sink;
 
-/// Prints a run: its intervals, and the total at its end.
+/// Sink that prints intervals, and the total at the end.
 #[derive(Debug)]
 pub struct Printer<'a> {
     ask: &'a Ask,
@@ -32,7 +32,7 @@ pub struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    /// For what was asked.
+    /// Creates a printer for a question.
     pub fn new(ask: &'a Ask, tracefs: &'a Tracefs) -> Self {
         Printer {
             ask,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Numbers that say how values are distributed, and how far each may be off.
+//! Prints the numbers of a distribution with their error bounds.
 
 use rhist_core::quantity::Estimate;
 use rhist_core::table::Dist;
@@ -13,19 +13,19 @@ use super::number::count;
 use super::number::quantity;
 use super::page::Page;
 
-/// Which are shown below bars.
+/// Quantiles shown below bars.
 pub(super) const PARTS: [(f64, &str); 4] = [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9")];
 
-/// A number, and how far it may be off.
+/// A formatted number with its error bound.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Figure {
     pub text: String,
-    /// In per cent. `None` if the text says how far, or there is no number.
+    /// Error in per cent. `None` if the text contains it, or the number is missing.
     pub error: Option<f64>,
 }
 
 impl Figure {
-    /// The part `q` of all values does not exceed it.
+    /// Quantile `q`.
     pub(super) fn quantile(dist: &Dist, q: f64, unit: Unit) -> Self {
         let Some(quantile) = dist.quantile(q) else {
             return Figure::unknown();
@@ -39,7 +39,7 @@ impl Figure {
         }
     }
 
-    /// The largest value. Of an interval it is often only known in which bucket it was.
+    /// Maximum. For an interval, often only its bucket is known.
     pub(super) fn max(dist: &Dist, unit: Unit) -> Self {
         if let Some(max) = dist.max {
             return Figure {
@@ -76,7 +76,8 @@ impl Figure {
     }
 }
 
-/// How many values there are, their mean, quantiles and the largest one: side by side, or below each other on narrow pages.
+/// Count, mean, quantiles and maximum of a distribution: side by side, or one per line on narrow
+/// pages.
 pub(super) fn lines(page: &Page, dist: &Dist, unit: Unit) -> Vec<String> {
     let mut cells = vec![("n", count(dist.count), String::new())];
     if let Some(mean) = dist.mean() {

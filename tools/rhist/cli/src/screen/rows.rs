@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A table with a line for each key.
+//! Prints a table with a line for each key.
 
 use std::cmp::Reverse;
 
@@ -26,14 +26,14 @@ use super::page::Style;
 use super::page::plain;
 use super::quantiles::Figure;
 
-/// Characters of a sparkline.
+/// Length of a sparkline, in characters.
 const SPARK: usize = 16;
-/// Columns of the longest bar.
+/// Length of the longest bar, in columns.
 const BAR: usize = 30;
-/// A shorter one says nothing.
+/// Minimum length of bars: shorter ones are useless.
 const MIN_BAR: usize = 8;
 
-// On narrow pages, those with lower ranks are left out first.
+// On narrow pages, columns with lower ranks are left out first.
 const HITS: u8 = 100;
 const SUM: u8 = 90;
 const MAX: u8 = 80;
@@ -43,8 +43,8 @@ const RATE: u8 = 50;
 const SPARKS: u8 = 40;
 const TOTAL: u8 = 35;
 
-/// Rows, of which the first `most` are those that matter most: in order if their keys are ranges; those with the largest
-/// values; with the largest sums; with the most hits. These are sorted.
+/// Rows, of which the first `most` are sorted and the most important: in order of the keys if these
+/// are ranges; otherwise the ones with the largest values, sums, or hits.
 pub(super) fn sorted(table: &Table, most: usize) -> Vec<&Row> {
     let is_range = |row: &Row| row.keys.iter().any(|key| matches!(key, Key::Range { .. }));
     let by_keys = table.rows.iter().any(is_range);
@@ -53,7 +53,7 @@ pub(super) fn sorted(table: &Table, most: usize) -> Vec<&Row> {
     let order = |a: &(Reverse<(i128, u64)>, &Row), b: &(Reverse<(i128, u64)>, &Row)| {
         a.0.cmp(&b.0).then_with(|| a.1.keys.cmp(&b.1.keys))
     };
-    // A screen has room for few of a hundred thousand.
+    // Sorts only the part that fits on a screen, out of up to a hundred thousand.
     let mut shown = rows.as_mut_slice();
     if most < shown.len() {
         shown = shown.select_nth_unstable_by(most, order).0;
@@ -62,7 +62,7 @@ pub(super) fn sorted(table: &Table, most: usize) -> Vec<&Row> {
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-/// What rows are sorted by.
+/// Number that rows are sorted by.
 pub(super) fn weight(row: &Row) -> i128 {
     let largest = |dist: &Dist| {
         dist.max
@@ -79,7 +79,7 @@ pub(super) fn weight(row: &Row) -> i128 {
     }
 }
 
-/// The title of a column of numbers.
+/// Title of a column of numbers.
 pub(super) fn title(column: &table::Column) -> String {
     match column.fold {
         Fold::Sum => plain(&column.name),
@@ -88,14 +88,14 @@ pub(super) fn title(column: &table::Column) -> String {
     }
 }
 
-/// Of what a column has the smallest or largest value.
+/// Field of a column with minima or maxima.
 fn field(column: &table::Column) -> &str {
     let name = column.name.as_str();
     let field = name.strip_suffix(".min").or_else(|| name.strip_suffix(".max"));
     field.unwrap_or(name)
 }
 
-/// For a column of smallest values: title and numbers of the averages, if there are sums, too.
+/// Title and numbers of the averages, for a column of minima whose sums exist too.
 pub(super) fn averages<'a>(table: &'a Table, at: usize) -> Option<(String, impl Fn(&Row) -> Option<f64> + use<'a>)> {
     let column = table.values.get(at).filter(|column| column.fold == Fold::Min)?;
     let is_sum = |sum: &table::Column| sum.fold == Fold::Sum && sum.name == field(column);
@@ -117,7 +117,7 @@ pub(super) fn dist_of(value: &Value) -> Option<&Dist> {
 /// A line of the table.
 enum Line<'a> {
     Row(&'a Row),
-    /// Rows that are not shown.
+    /// Rows beyond the limit.
     Rest {
         rows: usize,
         hits: u64,
@@ -145,7 +145,7 @@ impl Line<'_> {
     }
 }
 
-/// A line for each row, for what is not shown, and for all together.
+/// Formats a line for each row, one for the rows beyond the limit, and one for the total.
 pub(super) fn lines(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
     let table = view.table;
     let sorted = sorted(table, screen.page.rows);
@@ -213,7 +213,7 @@ fn add_key(grid: &mut Grid, screen: &Screen<'_>, table: &Table, lines: &[Line<'_
     });
 }
 
-/// Adds what one value is shown by. Returns the largest error of what is shown.
+/// Adds the columns for a value. Returns the largest error of the numbers shown.
 fn add_value(grid: &mut Grid, table: &Table, lines: &[Line<'_>], at: usize) -> f64 {
     let Some(column) = table.values.get(at) else {
         return 0.0;
@@ -242,7 +242,7 @@ fn add_value(grid: &mut Grid, table: &Table, lines: &[Line<'_>], at: usize) -> f
         number(title(column), lines.iter().map(cell).collect(), SUM);
         return 0.0;
     }
-    // With one distribution there is nothing to tell apart.
+    // A single distribution needs no prefix.
     let dists = (0..table.values.len()).filter(|&at| lines.iter().any(|line| line.dist(at).is_some()));
     let prefix = if dists.count() > 1 {
         format!("{name} ")
@@ -264,7 +264,7 @@ fn add_value(grid: &mut Grid, table: &Table, lines: &[Line<'_>], at: usize) -> f
     number(format!("{prefix}p50"), p50, P50);
     number(format!("{prefix}p99"), p99, P99);
     number(format!("{prefix}max"), max, MAX);
-    // Numbers without a unit say nothing together.
+    // A sum without a unit is meaningless.
     if column.unit != Unit::Plain {
         let total = |line: &Line| {
             let sum = line.dist(at).and_then(|dist| dist.sum);
@@ -275,7 +275,7 @@ fn add_value(grid: &mut Grid, table: &Table, lines: &[Line<'_>], at: usize) -> f
     error
 }
 
-/// Adds a small picture of each row's distribution, all on the same axis.
+/// Adds a sparkline for each row's distribution, all on the same axis.
 fn add_sparks(grid: &mut Grid, screen: &Screen<'_>, table: &Table, total: &Row, lines: &[Line<'_>], at: usize) {
     let Some(whole) = total.values.get(at).and_then(dist_of) else {
         return;
@@ -297,7 +297,7 @@ fn add_sparks(grid: &mut Grid, screen: &Screen<'_>, table: &Table, total: &Row, 
     });
 }
 
-/// Adds a bar for the part that each row has of what rows are sorted by.
+/// Adds a bar for each row's share of the number that rows are sorted by.
 fn add_bars(grid: &mut Grid, screen: &Screen<'_>, lines: &[Line<'_>]) {
     let left = screen.page.width.saturating_sub(grid.width(&screen.page) + GAP);
     if left < MIN_BAR {

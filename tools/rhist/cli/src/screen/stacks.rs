@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Stacks: each below its hits, one function on a line, the innermost one first.
+//! Prints stacks: each below its hits, one function per line, the innermost first.
 
 use rhist_core::quantity::things;
 use rhist_core::table::Key;
@@ -16,17 +16,17 @@ use super::page::columns;
 use super::page::plain;
 use super::quantiles::Figure;
 
-/// A stack takes many lines: this part of the rows of a page.
+/// Divisor of the page's limit of rows, since a stack takes many lines.
 const PART: usize = 4;
 const INDENT: &str = "    ";
 
-/// Whether any key is a stack.
+/// Whether a key is a stack.
 pub(super) fn has_stacks(table: &Table) -> bool {
     let is_stack = |key: &Key| matches!(key, Key::Stack(_));
     table.rows.iter().any(|row| row.keys.iter().any(is_stack))
 }
 
-/// Stacks, those first that took most time, or have most hits.
+/// Formats stacks, the ones with most time or hits first.
 pub(super) fn lines(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
     let table = view.table;
     let mut rows: Vec<&Row> = table.rows.iter().collect();
@@ -64,7 +64,7 @@ pub(super) fn lines(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
     lines
 }
 
-/// How much a stack has, and with which other keys: as much of it as the page is wide for.
+/// Headline of a stack: its share, and as many of its other keys as fit on the page.
 fn head(screen: &Screen<'_>, table: &Table, row: &Row, all: i128) -> String {
     let mut parts = vec![things(row.hits, &screen.noun())];
     if all > 0 {
@@ -107,7 +107,7 @@ fn head(screen: &Screen<'_>, table: &Table, row: &Row, all: i128) -> String {
     head
 }
 
-/// What stacks are compared by: the sum of their values, or their hits.
+/// Weight of a stack: the sum of its values, or its hits.
 pub(super) fn size(row: &Row) -> i128 {
     let sum = row.values.iter().find_map(|value| match value {
         Value::Dist(dist) => dist.sum,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Screens as they are printed.
+//! Tests of the printed output.
 
 mod pages;
 mod programs;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What was counted, for people.
+//! Prints counts for people.
 
 use std::io;
 use std::io::Write;
@@ -25,11 +25,11 @@ use super::quantiles;
 use super::rows;
 use super::stacks;
 
-/// Where texts begin that have a name.
+/// Indent of labelled texts.
 const INDENT: usize = 8;
 
-/// Prints a header, what was counted, the largest value, and what was lost; of a total also what it has cost, and by which
-/// triggers. Nothing but triggers is wider than the page.
+/// Prints a header, the counts, the largest value, and losses; for a total also cost and triggers.
+/// Only triggers may be wider than the page.
 pub(super) fn print(screen: &Screen<'_>, out: &mut dyn Write, view: &View<'_>) -> io::Result<()> {
     let mut parts = vec![header(screen, view), body(screen, view)];
     parts.push(remarks(screen, view));
@@ -108,7 +108,7 @@ fn body(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
     lines
 }
 
-/// Sums, smallest and largest values of all rows, a line for each.
+/// Sums and extremes over all rows, one per line.
 fn numbers(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
     let column = |kind, rank| Column {
         title: String::new(),
@@ -139,7 +139,7 @@ fn numbers(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
     grid.lines(&screen.page)
 }
 
-/// The largest value, losses, notes, cost.
+/// Remarks: the largest value, losses, notes, cost.
 fn remarks(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     let mut add = |name: &str, texts: Vec<String>, style: Option<Style>| {
@@ -169,7 +169,7 @@ fn remarks(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
     lines
 }
 
-/// Why there are times of 0.
+/// Explains times of 0.
 fn clock(screen: &Screen<'_>, view: &View<'_>) -> Option<String> {
     let step = screen.question.clock_step_ns?;
     let is_time = |column: &&table::Column| column.unit == Unit::Nanoseconds;
@@ -183,7 +183,7 @@ fn clock(screen: &Screen<'_>, view: &View<'_>) -> Option<String> {
     has_zero.then(|| format!("times of 0 ns are shorter than a step of this machine's clock, {step}"))
 }
 
-/// What the largest value of all was, and what happened then.
+/// The largest value of all rows, with the fields saved at that event.
 fn worst(screen: &Screen<'_>, view: &View<'_>) -> Option<String> {
     let worst = view.table.rows.iter().filter_map(|row| row.worst.as_ref()).max()?;
     if worst.saved.is_empty() {
@@ -198,7 +198,7 @@ fn worst(screen: &Screen<'_>, view: &View<'_>) -> Option<String> {
     Some(format!("{value}, {}", screen.labels().worst(worst)))
 }
 
-/// `name: text` in as many lines as the page needs for it.
+/// Formats `name: text` in as many lines as needed.
 fn labelled(screen: &Screen<'_>, name: &str, text: &str, style: Option<Style>) -> Vec<String> {
     let page = &screen.page;
     let indent = " ".repeat(INDENT);
@@ -218,7 +218,7 @@ fn labelled(screen: &Screen<'_>, name: &str, text: &str, style: Option<Style>) -
         .collect()
 }
 
-/// The commands that started it. They are not wrapped, so that they can be copied.
+/// Shell commands of the triggers. Not wrapped, so that they can be copied.
 fn triggers(screen: &Screen<'_>) -> Vec<String> {
     let triggers = screen.question.triggers.iter();
     let mut lines: Vec<String> = triggers.map(|trigger| screen.page.text(&plain(trigger))).collect();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What is printed at one time.
+//! Data printed at one time.
 
 use rhist_core::question::Cost;
 use rhist_core::question::Fill;
@@ -9,22 +9,22 @@ use rhist_core::question::Reading;
 use rhist_core::table::Table;
 use rhist_core::table::Time;
 
-/// What is printed at one time: an interval, or all since the start.
+/// Data printed at one time: an interval, or the total since the start.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     pub(super) table: &'a Table,
     pub(super) to: &'a Time,
-    /// How long it lasted. `None` if that is not known.
+    /// Duration in seconds. `None` if unknown.
     pub(super) seconds: Option<f64>,
     pub(super) events: u64,
     pub(super) rejected: Option<u64>,
     pub(super) cost: Cost,
-    /// Of a total: see [`Reading::fill`].
+    /// Only for a total: see [`Reading::fill`].
     pub(super) fill: Option<Fill>,
 }
 
 impl<'a> View<'a> {
-    /// All that was counted in the `seconds` since the start. It is what a run prints last.
+    /// The total after `seconds`, which a run prints last.
     pub fn total(reading: &'a Reading, seconds: f64) -> Self {
         View {
             table: &reading.table,
@@ -37,7 +37,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What was added in an interval.
+    /// The increase of an interval.
     pub fn interval(interval: &'a Interval) -> Self {
         View {
             table: &interval.delta,
@@ -54,12 +54,12 @@ impl<'a> View<'a> {
         self.fill.is_some()
     }
 
-    /// How many there were in a second.
+    /// Number per second.
     pub(super) fn rate(&self, count: u64) -> Option<f64> {
         self.seconds.map(|seconds| count as f64 / seconds)
     }
 
-    /// The part of one CPU that its hits cost.
+    /// Share of one CPU that its hits cost.
     pub(super) fn cpus(&self) -> Option<f64> {
         Some(self.cost.of(self.events, self.rejected)? / 1e9 / self.seconds?)
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A machine out of recordings: it is scraped as `rhist serve` is, and counts what was recorded, an interval with each scrape.
+//! A machine made of recordings: it is scraped like `rhist serve`, and each scrape adds a recorded
+//! interval.
 
 use std::env;
 use std::io::stdin;
@@ -10,10 +11,11 @@ use rhist_core::recording::Replay;
 
 use super::*;
 
-/// Names the folder of the machine: a configuration, and a recording of each of its histograms.
+/// Variable with the folder of the machine: a configuration, and a recording for each of its
+/// histograms.
 const FOLDER: &str = "RHIST_MACHINE";
 
-/// Says its port, and serves until standard input ends.
+/// Prints its port, and serves until the end of standard input.
 #[test]
 #[ignore = "make test-fleet runs it"]
 fn a_machine_is_served() {

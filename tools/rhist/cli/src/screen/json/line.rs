@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The members of a line, in their order.
+//! Members of a line, in their order.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -147,7 +147,7 @@ pub(in crate::screen) struct QuantileJson {
     pub high: f64,
 }
 
-/// Escapes all that is not ASCII, so that names do nothing to a terminal.
+/// Escapes everything but ASCII, so that names are safe for a terminal.
 pub(in crate::screen) struct Ascii;
 
 impl Formatter for Ascii {

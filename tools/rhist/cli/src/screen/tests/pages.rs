@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Pages: narrow and wide ones, without colours or UTF-8, with names that do harm, or with nothing.
+//! Pages of various widths, without colours or UTF-8, with hostile names, or empty.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -121,7 +121,7 @@ fn nothing() {
         ),
         ""
     );
-    // Not even a time.
+    // Nothing is known, not even a time.
     let json = Setup {
         format: Format::Json,
         ..BY
@@ -133,7 +133,7 @@ fn nothing() {
 }
 
 proptest! {
-    /// Whatever is counted: nothing but triggers is too wide, and nothing is interpreted by a terminal.
+    /// For any counts: only triggers are wider than the page, and no control character remains.
     #[test]
     fn pages_hold_all_lines(
         width in 20..150usize,

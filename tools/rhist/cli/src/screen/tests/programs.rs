@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What programs read.
+//! Formats for programs.
 
 use insta::assert_snapshot;
 use rhist_core::table::Value;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What is printed in tests.
+//! Sample data for the tests of the output.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub(super) const PAGE: Page = Page {
     colour: false,
 };
 
-/// How something is printed.
+/// Settings for printing.
 #[derive(Clone, Copy)]
 pub(super) struct Setup {
     pub page: Page,
@@ -72,7 +72,7 @@ pub(super) fn printed(setup: Setup, question: &Question, view: &View<'_>) -> Str
     String::from_utf8(out).unwrap()
 }
 
-/// What is printed at the end of five seconds.
+/// Output at the end of a run of five seconds.
 pub(super) fn total(setup: Setup, question: &Question, reading: &Reading) -> String {
     printed(setup, question, &View::total(reading, 5.0))
 }
@@ -96,7 +96,7 @@ pub(super) fn question() -> Question {
     }
 }
 
-/// Values around `middle`, most of them near it, and the same each time.
+/// Values around `middle`, most of them close to it, and the same each time.
 pub(super) fn dist(scale: u8, middle: f64, count: u64) -> Dist {
     let mut dist = Dist::new(scale);
     for n in 0..count {
