@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Waiting until a time comes, or until a signal says that it is enough.
+//! Waits for a time or a signal.
 
 use std::fs;
 use std::io;
@@ -23,26 +23,27 @@ use signal_hook::consts::SIGHUP;
 use signal_hook::consts::SIGINT;
 use signal_hook::consts::SIGTERM;
 
-/// How long a process may take for each part of its end.
+/// Time limit for each step of a process's end.
 pub const GRACE: Duration = Duration::from_secs(5);
 
-/// Ends the process if it does not do so by itself after a signal: whatever keeps it waiting, such as a pipe that nobody reads,
-/// must not keep its triggers in the kernel.
+/// Ends the process after a signal if it does not end by itself: a blocked process, for example on
+/// a pipe without a reader, must not keep its triggers in the kernel.
 #[derive(Debug)]
 pub struct Guard {
-    /// How often the process has gone on.
+    /// Number of completed steps.
     steps: Arc<AtomicU32>,
 }
 
-/// From now on these signals do not end the process, but wake up who waits here.
+/// Catches signals. They no longer end the process, but wake up the thread that waits here.
 #[derive(Debug)]
 pub struct Signals {
     pipe: PipeReader,
 }
 
 impl Guard {
-    /// Guards against being kept waiting for longer than `grace` after one of these signals, of SIGINT after the second one:
-    /// the first one may wait for a pager, which shows what there is. `leave` is called before the signal ends the process.
+    /// Starts a thread that ends the process if no step completes within `grace` after one of these
+    /// signals. SIGINT has this effect only the second time: after the first one, a pager may still
+    /// show the output. Calls `leave` before the signal ends the process.
     pub fn start(signals: &[i32], grace: Duration, leave: impl FnOnce() + Send + 'static) -> io::Result<Self> {
         let pipe = |signal: &i32| Ok((*signal, *signal == SIGINT, Signals::of(&[*signal])?));
         let mut pipes = signals.iter().map(pipe).collect::<io::Result<Vec<_>>>()?;
@@ -63,13 +64,13 @@ impl Guard {
         Ok(guard)
     }
 
-    /// A part of the end is done: for the next one there is as much time.
+    /// Marks a step as complete, which restarts the time limit.
     pub fn goes_on(&self) {
         self.steps.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Waits for a signal of these that ends the process; those that may wait do so when they come again.
+/// Waits for a signal that ends the process. Signals that may wait count from the second time on.
 fn wait_for_end(pipes: &mut [(i32, bool, Signals)]) -> io::Result<i32> {
     loop {
         let mut fds: Vec<_> = pipes
@@ -90,9 +91,10 @@ fn wait_for_end(pipes: &mut [(i32, bool, Signals)]) -> io::Result<i32> {
     }
 }
 
-/// Signals that end a measurement: SIGHUP unless it is ignored, as behind nohup.
+/// Signals that end a measurement. Excludes SIGHUP if it is ignored, as under nohup.
 pub fn ends() -> &'static [i32] {
-    // What is ignored in the background of a script is SIGINT: there it ends what it is sent to, on purpose.
+    // SIGINT counts even if it is ignored, as for background jobs of scripts: there it is sent to
+    // the process on purpose.
     match is_ignored(SIGHUP) {
         true => &[SIGINT, SIGTERM],
         false => &[SIGINT, SIGTERM, SIGHUP],
@@ -105,7 +107,7 @@ impl Signals {
         Self::of(ends())
     }
 
-    /// Catches these.
+    /// Catches these signals.
     pub fn of(signals: &[i32]) -> io::Result<Self> {
         let (pipe, end) = io::pipe()?;
         for signal in signals {
@@ -114,12 +116,13 @@ impl Signals {
         Ok(Self { pipe })
     }
 
-    /// Forgets those that have come, and returns how many these were. To be called only if one has.
+    /// Consumes the signals that have arrived, and returns their number. Blocks if none has
+    /// arrived.
     pub fn forget(&mut self) -> io::Result<usize> {
         self.pipe.read(&mut [0; 64])
     }
 
-    /// Waits until then, or without end. Returns whether a signal has come.
+    /// Waits for a signal until this time, or without limit. Returns whether one has arrived.
     pub fn wait(&self, until: Option<Instant>) -> io::Result<bool> {
         loop {
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
@@ -135,7 +138,7 @@ impl Signals {
     }
 }
 
-/// Is readable once a signal has come.
+/// Readable after a signal has arrived.
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.pipe.as_fd()

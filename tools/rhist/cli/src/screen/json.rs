@@ -9,7 +9,8 @@
 //!  "keys":[{"name":"comm","unit":null}],"values":[{"name":"wait","unit":"ns","fold":"sum"}],
 //!  "rows":[{"keys":["sed"],"hits":3,"values":[…],
 //!  "worst":{"value":31800000,"saved":{"prev_pid":236},"text":"…"}}],
-//!  "losses":{"dropped":0,"dropped_starts":0,"no_bucket":0,"unresolved":2,"missed":0,"missed_hits":0},
+//!  "losses":{"dropped":0,"dropped_starts":0,"no_bucket":0,"unresolved":2,"missed":0,
+//!  "missed_hits":0},
 //!  "cost":{"events":61725,"event_ns":62.0,"rejected":9,"rejected_ns":20.5,"cpus":0.0008},
 //!  "fill":{"entries":12,"size":2048,"of":"results"},
 //!  "notes":[],"triggers":["echo …"]}
@@ -25,7 +26,8 @@
 //!   innermost function first, `{"first":8,"last":15}` for a range. A string that is not UTF-8 is
 //!   `{"text":"caf\ufffd","bytes":"636166e9"}`.
 //! * **Values** are numbers, null if unknown, or for a distribution
-//!   `{"count":6,"no_bucket":0,"sum":1,"min":-5000,"max":3000,"mean":0.2,"zero":2,"scale":3,"buckets":[[1,1,1],[2,2,1]],"quantiles":{"p50":{"value":0,"low":0,"high":0}}}`.
+//!   `{"count":6,"no_bucket":0,"sum":1,"min":-5000,"max":3000,"mean":0.2,"zero":2,"scale":3,
+//!   "buckets":[[1,1,1],[2,2,1]],"quantiles":{"p50":{"value":0,"low":0,"high":0}}}`.
 //!   A bucket consists of its smallest and its largest integer, and its count. The true quantile is
 //!   between `low` and `high`. `max` of an interval is null unless it must have happened in it.
 //! * **Losses** are null if the kernel does not report them. `cost` is the cost of the triggers, as

@@ -43,7 +43,7 @@ pub use view::View;
 /// Settings for all output of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Screen<'a> {
-    /// The question.
+    /// The question that the counts answer.
     pub question: &'a Question,
     /// Names of numbers.
     pub names: &'a Names,

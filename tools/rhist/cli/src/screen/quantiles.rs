@@ -25,7 +25,7 @@ pub(super) struct Figure {
 }
 
 impl Figure {
-    /// Quantile `q`.
+    /// Quantile `q`, from 0 to 1.
     pub(super) fn quantile(dist: &Dist, q: f64, unit: Unit) -> Self {
         let Some(quantile) = dist.quantile(q) else {
             return Figure::unknown();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A connection of a client: it never keeps anybody waiting, and has memory for one request.
+//! Connection of a client. Never blocks, and keeps one request in memory.
 
 use std::io;
 use std::io::Read;
@@ -18,50 +18,51 @@ use super::http::Request;
 use super::http::Response;
 use super::http::parse;
 
-/// How long a request may take to arrive, and a response to be taken.
+/// Time limit for the arrival of a request, and for sending a response.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long a connection is kept without a request. Prometheus scrapes each minute, if it is told nothing else.
+/// Time limit for an idle connection. Prometheus scrapes every minute by default.
 const IDLE: Duration = Duration::from_secs(120);
 
-/// A connection.
+/// A non-blocking connection.
 #[derive(Debug)]
 pub struct Connection {
     stream: TcpStream,
-    /// What has arrived and was not answered yet.
+    /// Bytes received but not answered yet.
     input: Vec<u8>,
     output: Option<Output>,
-    /// When it is closed, if nothing goes on.
+    /// Time at which it is closed without further progress.
     deadline: Instant,
-    /// Since when it has been doing what it does.
+    /// Start of the current activity: idle, receiving or sending.
     since: Instant,
 }
 
-/// A response on its way.
+/// A response being sent.
 #[derive(Debug)]
 struct Output {
     head: Vec<u8>,
     body: Rc<Vec<u8>>,
-    /// Bytes of both that were sent.
+    /// Bytes sent so far, of head and body together.
     sent: usize,
     keep_alive: bool,
 }
 
-/// What came of a connection.
+/// State of a connection after some progress.
 #[derive(Debug)]
 pub enum Progress {
-    /// It waits for its client.
+    /// Waiting for the client.
     Waits,
-    /// It has a request, to be answered.
+    /// A request has arrived, and must be answered.
     Asks(Request),
-    /// It has one that gets this answer, and whether only the head of it; it is the last one.
+    /// An invalid request has arrived; contains the response, and whether to send only its head.
+    /// The connection ends after it.
     Refuses(Response, bool),
-    /// It is over.
+    /// Closed.
     Over,
 }
 
 impl Connection {
-    /// One that has just been made.
+    /// Creates a connection from an accepted socket.
     pub fn new(stream: TcpStream, now: Instant) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         stream.set_nodelay(true)?;
@@ -74,12 +75,12 @@ impl Connection {
         })
     }
 
-    /// The socket.
+    /// The socket, for polling.
     pub fn stream(&self) -> &TcpStream {
         &self.stream
     }
 
-    /// What it waits for.
+    /// Event to poll for.
     pub fn interest(&self) -> PollFlags {
         if self.output.is_some() {
             PollFlags::OUT
@@ -88,22 +89,22 @@ impl Connection {
         }
     }
 
-    /// When it is over, if nothing comes.
+    /// Time at which to close it without further progress.
     pub fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// Since when it has been doing what it does: whoever has done so longest makes room for others.
+    /// Start of the current activity. The connection with the oldest start makes way for a new one.
     pub fn since(&self) -> Instant {
         self.since
     }
 
-    /// The body that it sends.
+    /// Body being sent.
     pub fn body(&self) -> Option<&Rc<Vec<u8>>> {
         self.output.as_ref().map(|output| &output.body)
     }
 
-    /// Goes on as far as it can without waiting.
+    /// Makes progress without blocking.
     pub fn go_on(&mut self, now: Instant) -> Progress {
         match self.try_go_on(now) {
             Ok(progress) => progress,
@@ -129,7 +130,7 @@ impl Connection {
             (self.since, self.deadline) = (now, now + IDLE);
         }
         loop {
-            // A client may send its next request before it has the answer.
+            // A client may send its next request before it has read the response.
             match parse(&self.input) {
                 Parsed::Request(request, length) => {
                     self.input.drain(..length);
@@ -152,7 +153,7 @@ impl Connection {
         }
     }
 
-    /// Begins to answer.
+    /// Starts sending a response.
     pub fn answer(&mut self, response: &Response, keep_alive: bool, is_head: bool, now: Instant) {
         self.output = Some(Output {
             head: response.head(keep_alive).into_bytes(),
@@ -165,7 +166,7 @@ impl Connection {
 }
 
 impl Output {
-    /// What is still to be sent.
+    /// Bytes still to be sent.
     fn rest(&self) -> Option<&[u8]> {
         let rest = match self.sent.checked_sub(self.head.len()) {
             None => &self.head[self.sent..],

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! By which names clients may ask a service that only this machine can reach.
+//! Allowed host names of a service that is reachable only from its own machine.
 //!
-//! A web page can give its own name an address of the visitor's machine, after it was loaded (DNS rebinding): to the browser,
-//! the service is part of the page then, which may read it. But `Host` is still the name of the page.
+//! A web page can point its own name to the visitor's machine after it was loaded (DNS rebinding).
+//! To the browser, the service then belongs to the page, which may read it. However, `Host` is
+//! still the name of the page.
 
 use std::net::IpAddr;
 
 use rhist_core::address::Address;
 
-/// The names.
+/// Allowed host names.
 #[derive(Debug)]
 pub struct Hosts {
-    /// `None` if others than this machine can connect, who are meant to read it, and have any name for it.
+    /// Lower-case names. `None` if other machines can connect: these are meant to read it, and may
+    /// use any name.
     names: Option<Vec<String>>,
 }
 
 impl Hosts {
-    /// The names for a service on `ip`: `localhost`, the host name `machine`, and `given`.
+    /// Names for a service on `ip`: `localhost`, the host name `machine`, and the names `given`.
     pub fn new<'a>(ip: IpAddr, machine: &str, given: impl IntoIterator<Item = &'a Address>) -> Self {
-        // Its first label, too. A name without a dot is nobody's domain.
+        // Includes the first label. A name without a dot cannot be a domain on the internet.
         let short = machine.split('.').next().unwrap_or_default();
         let own = ["localhost", machine, short].map(str::to_ascii_lowercase);
         let given = given.into_iter().map(|address| address.host().to_owned());
@@ -31,7 +33,8 @@ impl Hosts {
         }
     }
 
-    /// Whether a request with this `Host` is answered. No page can have the name of an IP address.
+    /// Whether to answer a request with this `Host`. IP addresses are allowed, since a page cannot
+    /// use them as its name.
     pub fn accepts(&self, host: &str) -> bool {
         let Some(names) = &self.names else {
             return true;
@@ -40,7 +43,7 @@ impl Hosts {
         address.is_ok_and(|address| address.is_ip() || names.iter().any(|name| name == address.host()))
     }
 
-    /// What a client is told whose `Host` is none of them.
+    /// Response to a client with another `Host`.
     pub fn refusal(&self, host: &str) -> String {
         let host: String = host.chars().filter(|c| c.is_ascii_graphic()).take(80).collect();
         format!(

@@ -1,53 +1,54 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Requests and responses of HTTP/1.1, as far as a scrape needs them: `GET` and `HEAD` without a body.
+//! Requests and responses of HTTP/1.1, as far as needed for scrapes: `GET` and `HEAD` without a
+//! body.
 
 use std::rc::Rc;
 
-/// Bytes that the head of a request may have. Prometheus' has some hundred.
+/// Limit of a request's head, in bytes. Prometheus sends some hundred.
 pub const MAX_HEAD: usize = 8 << 10;
 
-/// Headers that it may have.
+/// Limit of the number of headers.
 const MAX_HEADERS: usize = 64;
 
-/// A request.
+/// A parsed request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Without what is behind `?`.
+    /// Path without the query.
     pub path: String,
-    /// `Accept`, or nothing. Several ones are one list.
+    /// `Accept`; empty if missing. Repeated headers are joined to one list.
     pub accept: String,
-    /// `Host`, which browsers take from the address of the page that asks.
+    /// `Host`, which browsers set to the host of the page's address.
     pub host: Option<String>,
-    /// Whether only the head of the response is asked for.
+    /// Whether to send only the head of the response.
     pub is_head: bool,
     /// Whether another request may follow.
     pub keep_alive: bool,
 }
 
-/// A response.
+/// A response to be sent.
 #[derive(Clone, Debug)]
 pub struct Response {
-    /// The status: 200.
+    /// Status code.
     pub status: u16,
-    /// `Content-Type`.
+    /// Value of `Content-Type`.
     pub content_type: &'static str,
-    /// Shared by all who get the same.
+    /// Shared by all connections that send it.
     pub body: Rc<Vec<u8>>,
 }
 
-/// What the first bytes of a connection are.
+/// Result of parsing received bytes.
 #[derive(Debug)]
 pub enum Parsed {
-    /// More are to come.
+    /// Incomplete request.
     Partial,
-    /// A request of so many bytes.
+    /// A request, with its length in bytes.
     Request(Request, usize),
-    /// None that is answered otherwise, and whether only the head of that is asked for.
+    /// An invalid or unsupported request, with the response, and whether to send only its head.
     Refused(Response, bool),
 }
 
-/// Reads the head of a request.
+/// Parses the head of a request.
 pub fn parse(bytes: &[u8]) -> Parsed {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut head = httparse::Request::new(&mut headers);
@@ -71,7 +72,7 @@ pub fn parse(bytes: &[u8]) -> Parsed {
     let find = |name: &str| all(name).into_iter().next();
     let is_head = head.method == Some("HEAD");
     let refuse = |why: &str| Parsed::Refused(Response::text(400, &format!("this is no request: {why}\n")), is_head);
-    // What two readers of a request could take for two different requests is none.
+    // Rejects requests that two parsers may read differently.
     let lengths = all("content-length");
     if lengths.len() > 1 {
         return refuse("it has more than one Content-Length");
@@ -107,8 +108,8 @@ pub fn parse(bytes: &[u8]) -> Parsed {
     Parsed::Request(request, length)
 }
 
-/// The path of a target, and its host if it has one: `/metrics` is the path of that, and of `http://localhost:9953/metrics`,
-/// which proxies send.
+/// Splits a target into path and host: `/metrics` is the path of `/metrics`, and of
+/// `http://localhost:9953/metrics`, the form that proxies send.
 fn split(target: &str) -> (&str, Option<&str>) {
     let (path, authority) = match target.split_once("://") {
         Some((scheme, rest)) if ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) => {
@@ -122,7 +123,7 @@ fn split(target: &str) -> (&str, Option<&str>) {
 }
 
 impl Response {
-    /// A text for people.
+    /// A plain-text response.
     pub fn text(status: u16, text: &str) -> Self {
         Self {
             status,
@@ -131,7 +132,7 @@ impl Response {
         }
     }
 
-    /// Its head.
+    /// Formats status line and headers.
     pub fn head(&self, keep_alive: bool) -> String {
         let reason = match self.status {
             200 => "OK",
@@ -205,7 +206,7 @@ mod tests {
             let get = request(&format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
             assert_eq!((get.path.as_str(), get.host.as_deref()), (path, Some(host)), "{target}");
         }
-        // HTTP/1.0 needs no Host: that of the target counts.
+        // HTTP/1.0 requires no Host, so the target's host is used.
         let old = request("GET http://evil.example/metrics HTTP/1.0\r\n\r\n");
         assert_eq!(old.host.as_deref(), Some("evil.example"));
         assert_eq!(request("GET /metrics HTTP/1.0\r\n\r\n").host, None);
@@ -243,7 +244,7 @@ mod tests {
         assert_eq!(status(&format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(65))), 431);
     }
 
-    /// RFC 9112, 3.2 and 6.3: who reads them otherwise may see another request in the same bytes.
+    /// RFC 9112, 3.2 and 6.3: a different parser may find another request in the same bytes.
     #[test]
     fn what_could_be_read_in_two_ways() {
         for (target, headers) in [

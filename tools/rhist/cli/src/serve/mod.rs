@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What `rhist serve` needs beside the histograms themselves: plans for the texts of its configuration, a server, and what it
-//! tells of itself and to systemd.
+//! Parts of `rhist serve` other than the histograms: plans for the texts of its configuration, a
+//! server, metrics about itself, and messages to systemd.
 
 mod connection;
 mod hosts;

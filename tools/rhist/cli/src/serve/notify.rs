@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What systemd is told (`sd_notify(3)`).
+//! Sends state changes to systemd (`sd_notify(3)`).
 
 use std::env;
 use std::ffi::OsStr;
@@ -9,16 +9,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::SocketAddr;
 use std::os::unix::net::UnixDatagram;
 
-/// Tells the service manager that started this process, if there is one that wants to know: `READY=1`.
+/// Sends a state such as `READY=1` to the service manager, if it has asked for that.
 pub fn notify(state: &str) {
     if let Some(socket) = env::var_os("NOTIFY_SOCKET") {
-        // Nobody who could be told of it.
+        // A failure cannot be reported to anyone.
         let _ = send(&socket, state);
     }
 }
 
-/// Tells systemd that the service is still stopping, and may take longer than is configured: the
-/// kernel needs a moment for each of many histograms.
+/// Asks systemd for more time to stop than configured: the kernel needs a moment for each of many
+/// histograms.
 pub fn notify_progress() {
     notify("EXTEND_TIMEOUT_USEC=20000000");
 }
@@ -29,7 +29,7 @@ fn send(socket: &OsStr, state: &str) -> std::io::Result<()> {
         _ => SocketAddr::from_pathname(socket)?,
     };
     let sender = UnixDatagram::unbound()?;
-    // Not to be kept waiting by who reads no more.
+    // The receiver may not read, and must not block this process.
     sender.set_nonblocking(true)?;
     sender.send_to_addr(state.as_bytes(), &address).map(|_| ())
 }

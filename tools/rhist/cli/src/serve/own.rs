@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the service tells of itself: its version, what it takes, and how its scrapes and configurations went.
+//! Metrics of the service about itself: version, resources, and results of scrapes and reloads.
 
 use std::fs;
 use std::time::Duration;
@@ -15,26 +15,27 @@ use rustix::time::clock_gettime;
 
 use super::server::Server;
 
-/// What is counted of the process.
+/// State of the process for these metrics.
 #[derive(Debug)]
 pub struct Own {
-    /// When it began.
+    /// Start of the process.
     start: Time,
     backend: String,
     module: String,
-    /// Whether the last configuration was taken, and when one was: `CLOCK_REALTIME` in nanoseconds.
+    /// Whether the last configuration was accepted, and the time of the last accepted one, in
+    /// nanoseconds of `CLOCK_REALTIME`.
     reload: (bool, u64),
-    /// Scrapes that were made, not taken from memory.
+    /// Scrapes that were computed rather than answered from memory.
     scrapes: u64,
-    /// How long all of these took, reading included, and the last one.
+    /// Total time of these scrapes including reads, and the time of the last one.
     scrape_time: (Duration, Duration),
-    /// Status of responses, as text, and how many there were.
+    /// Numbers of responses, by status.
     responses: Vec<(String, u64)>,
     dropped: u64,
 }
 
 impl Own {
-    /// Nothing yet. `backend` says whose histograms these are.
+    /// Creates the state. `backend` names the implementation of the histograms.
     pub fn new(backend: &str) -> Self {
         let start = Time::clocks();
         let module = fs::read_to_string("/sys/module/rhist/version").unwrap_or_default();
@@ -50,7 +51,7 @@ impl Own {
         }
     }
 
-    /// A configuration was taken, or not.
+    /// Records the result of a reload.
     pub fn reloaded(&mut self, is_taken: bool) {
         self.reload.0 = is_taken;
         if is_taken {
@@ -58,20 +59,20 @@ impl Own {
         }
     }
 
-    /// A scrape has taken so long.
+    /// Records the duration of a scrape.
     pub fn scraped(&mut self, took: Duration) {
         self.scrapes += 1;
         self.scrape_time = (self.scrape_time.0 + took, took);
     }
 
-    /// Takes what the server has counted.
+    /// Copies the counts of the server.
     pub fn take(&mut self, server: &Server) {
         let responses = server.counts.iter().map(|(status, count)| (status.to_string(), *count));
         self.responses = responses.collect();
         self.dropped = server.dropped;
     }
 
-    /// All of it as metrics.
+    /// All metrics.
     pub fn families<'a>(&'a self, service: &Service) -> Vec<Family<'a>> {
         let start_ns = self.start.realtime_before(&Time::clocks());
         let start = Some(start_ns);
@@ -190,7 +191,7 @@ impl Own {
     }
 }
 
-/// Memory that this process has.
+/// Resident memory of this process, in bytes.
 fn resident_bytes() -> Option<u64> {
     let statm = fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;

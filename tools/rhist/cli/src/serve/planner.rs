@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Plans for the texts of a configuration: they mean what they mean on the command line.
+//! Plans the texts of a configuration, which mean the same as on the command line.
 
 use std::ffi::OsString;
 use std::ops::Range;
@@ -32,10 +32,11 @@ use crate::ask::Ask;
 use crate::diagnostic::Diagnostic;
 use crate::measure;
 
-/// Options that are about output, or about what is there at one time: what serves for days has no use for them.
+/// Message for options about output, or about a single run, which do not apply to a permanent
+/// service.
 const OPTIONS: &str = "--pid, --duration, --interval, --format, --keep, --quiet and --dry-run have no meaning here";
 
-/// Plans by the words of the command line.
+/// Planner that interprets texts like the command line.
 pub struct WordsPlanner;
 
 impl Planner for WordsPlanner {
@@ -56,7 +57,7 @@ impl Planner for WordsPlanner {
     }
 }
 
-/// A label is given to a key that the histogram has not.
+/// Error for a label whose key the histogram lacks.
 fn no_key(wanted: &Wanted, key: &str, keys: &[&str]) -> InFile {
     let problem = wanted.problem_of_label(key, format!("{} has no key {key}", wanted.name));
     match keys {
@@ -82,7 +83,7 @@ fn by_words(wanted: &Wanted, kind: &str, words: &[Word], id: &Id) -> anyhow::Res
         anyhow::bail!("--size and size say the same: leave one of them out");
     }
     if run.unit.is_some() {
-        // The names of metrics tell the unit, so it has to be known without the words.
+        // The unit is part of the metrics' names, so it must be known without parsing the words.
         anyhow::bail!("--unit is no option here: its table has unit = \"s\"");
     }
     ask.run.size = ask.run.size.or(settings.size);
@@ -93,12 +94,12 @@ fn by_words(wanted: &Wanted, kind: &str, words: &[Word], id: &Id) -> anyhow::Res
     Ok(service::Plans { tracefs, plans })
 }
 
-/// What is wrong with words, and where.
+/// Locates an error in the words.
 fn problem(error: &anyhow::Error, text: &str, words: &[Word]) -> Problem {
     let all = 0..text.len();
     if let Some(diagnostic) = error.downcast_ref::<Diagnostic>() {
         let problem = diagnostic.problem();
-        // Where it stands, unless the word is written otherwise than it is.
+        // Position of the word. Falls back to the whole text if the word contains escapes.
         let at = place(text, words, diagnostic.source());
         let at = at.map(|at| at.start + problem.at.start..at.start + problem.at.end);
         return Problem {
@@ -127,7 +128,7 @@ fn problem(error: &anyhow::Error, text: &str, words: &[Word]) -> Problem {
     Problem::new(all, format!("{error:#}"))
 }
 
-/// Where a word, or a part of one, stands.
+/// Range of the first occurrence of `part` within a word.
 fn place(text: &str, words: &[Word], part: &str) -> Option<Range<usize>> {
     let mut found = words.iter().filter_map(|word| {
         let start = word.at.start + text.get(word.at.clone())?.find(part)?;
@@ -175,7 +176,7 @@ fn by_triggers(wanted: &Wanted, triggers: &[(String, String)], id: &Id) -> Resul
     })
 }
 
-/// Finds what makes no histogram that can be served.
+/// Rejects clauses with which a histogram cannot be served.
 fn check_clauses(command: &str) -> Result<(), Problem> {
     let text = command.split_once(" if ").map_or(command, |(text, _)| text);
     let clauses = parts(text, 0, ':');
@@ -202,7 +203,8 @@ fn check_clauses(command: &str) -> Result<(), Problem> {
     }
 }
 
-/// Finds what the kernel would refuse, as far as that can be known: fields of keys and values, and the filter.
+/// Finds faults that the kernel would reject, as far as known: fields of keys and values, and the
+/// filter.
 fn check_trigger(format: &Format, command: &str) -> Result<(), Problem> {
     let (text, filter) = match command.split_once(" if ") {
         Some((text, filter)) => (text, Some(filter)),
@@ -216,7 +218,7 @@ fn check_trigger(format: &Format, command: &str) -> Result<(), Problem> {
             continue;
         };
         for (at, item) in parts(list, at + word.len() + 1, ',') {
-            // What refers to variables is known to the kernel alone.
+            // Only the kernel knows variables.
             if item.contains('$') {
                 continue;
             }
@@ -231,7 +233,8 @@ fn check_trigger(format: &Format, command: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Parts of a text that a character separates, outside of parentheses, and where they stand if the text begins at `from`.
+/// Splits a text at a separator outside parentheses. Returns each part with its offset, counted
+/// from `from`.
 fn parts(text: &str, from: usize, separator: char) -> Vec<(usize, &str)> {
     let (mut parts, mut begin, mut depth) = (Vec::new(), 0, 0i32);
     for (at, c) in text.char_indices() {

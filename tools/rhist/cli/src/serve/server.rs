@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A server for scrapes: one thread, and sockets that never wait.
+//! Server for scrapes: a single thread with non-blocking sockets.
 //!
-//! Libraries that have a thread for each client let clients who are slow take threads and memory without bound. Here a
-//! client has a deadline for all that it does, there are few clients at once, and few different responses in memory.
+//! Libraries with a thread for each client let slow clients use up threads and memory without
+//! bound. Here, each step of a client has a deadline, and the numbers of clients and of different
+//! responses in memory are small.
 
 use std::io;
 use std::io::ErrorKind;
@@ -25,36 +26,39 @@ use super::connection::Progress;
 use super::http::Request;
 use super::http::Response;
 
-/// Connections at once. One more takes the place of that which has waited longest.
+/// Limit of connections. A new one replaces the one with the oldest activity.
 const MAX_CONNECTIONS: usize = 32;
 
-/// Different bodies at once: those that are being sent, and the one that is made. Who is slow gets no more of the oldest.
+/// Limit of different bodies in memory: the ones being sent, and the new one. Beyond it,
+/// connections with the oldest body are closed.
 const MAX_BODIES: usize = 3;
 
-/// Bodies that are smaller are none of these.
+/// Bodies up to this size do not count.
 const SMALL_BODY: usize = 64 << 10;
 
-/// Requests that are answered at once: then others have their turn.
+/// Limit of requests answered in one turn, so that all clients get their share.
 const MAX_AT_ONCE: usize = 8;
 
-/// How long nobody is accepted after that has failed, as there are no more files, unless a connection ends before.
+/// Pause after accept() fails for lack of file descriptors. It ends early if a connection is
+/// closed.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Listens, and answers.
+/// Accepts connections, and answers requests.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
     connections: Vec<Connection>,
-    /// Until then nobody is accepted: who waits could not be, and would wake poll() all the time.
+    /// End of a pause. Meanwhile the listener is not polled: a waiting client that cannot be
+    /// accepted would wake poll() all the time.
     paused: Option<Instant>,
-    /// Responses by status, for who wants to know.
+    /// Numbers of responses, by status.
     pub counts: Vec<(u16, u64)>,
-    /// Connections that were ended since they were too slow, or made room for others.
+    /// Number of connections closed because they were too slow, or to make way for others.
     pub dropped: u64,
 }
 
 impl Server {
-    /// Listens on an address, the first one that is possible if a name has several.
+    /// Listens on an address. If a name has several, uses the first possible one.
     pub fn bind(address: impl ToSocketAddrs) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
@@ -67,13 +71,13 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// Address that it listens on.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Waits until one of `wake` can be read, something comes from a client, or until a time; and answers clients. Returns
-    /// which of `wake` can be read.
+    /// Waits until one of `wake` is readable, a client needs attention, or the time is over.
+    /// Answers clients. Returns which of `wake` are readable.
     pub fn turn<const N: usize>(
         &mut self,
         wake: [BorrowedFd<'_>; N],
@@ -111,7 +115,8 @@ impl Server {
         Ok(woken)
     }
 
-    /// Which of `wake` can be read, and of the listener and connections, with which something can be done.
+    /// Polls. Returns which of `wake` are readable, and for the listener and each connection,
+    /// whether it is ready.
     fn wait<const N: usize>(
         &self,
         wake: [BorrowedFd<'_>; N],
@@ -140,7 +145,7 @@ impl Server {
         Ok((woken, ready.collect()))
     }
 
-    /// Goes on with a connection. Returns whether it stays.
+    /// Makes progress with a connection. Returns whether to keep it.
     fn serve(
         &mut self,
         connection: &mut Connection,
@@ -170,10 +175,10 @@ impl Server {
     }
 
     fn accept(&mut self, now: Instant) {
-        // One at a time: poll() says when there are more.
+        // One connection per call: poll() reports further ones.
         let stream = match self.listener.accept() {
             Ok((stream, _)) => stream,
-            // Whoever it was is gone, or there is nobody.
+            // No client is waiting, or it has closed the connection.
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionAborted) => return,
             Err(_) => {
                 self.paused = Some(now + PAUSE);
@@ -193,7 +198,7 @@ impl Server {
         self.connections.push(connection);
     }
 
-    /// Ends connections that keep the oldest of too many bodies in memory.
+    /// Closes connections with the oldest body while too many different ones are in memory.
     fn bound_bodies(&mut self) {
         loop {
             let mut bodies: Vec<(*const Vec<u8>, Instant)> = Vec::new();

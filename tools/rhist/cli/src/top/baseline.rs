@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What is compared with: the run up to some moment.
+//! Baseline for comparisons: the run up to a moment.
 
 use std::collections::HashMap;
 
-/// What was measured until the baseline was set.
+/// Numbers of the run up to the moment when the baseline was set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Baseline {
-    /// How long that was, in seconds.
+    /// Length of the run up to then, in seconds.
     pub seconds: f64,
-    /// By the number of the key.
+    /// Numbers by key.
     pub keys: HashMap<u32, Base>,
 }
 
-/// What was measured of a key until the baseline was set.
+/// Numbers of a key in the baseline.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Base {
     /// Hits per second.
     pub rate: f64,
-    /// The median of the first distribution.
+    /// Median of the first distribution.
     pub p50: Option<f64>,
-    /// Its 99th percentile.
+    /// 99th percentile of the first distribution.
     pub p99: Option<f64>,
 }
 
 impl Baseline {
-    /// What was measured of a key. Of one that was not there yet, nothing.
+    /// Numbers of a key; empty for a key that appeared later.
     pub fn get(&self, key: u32) -> Base {
         self.keys.get(&key).copied().unwrap_or_default()
     }

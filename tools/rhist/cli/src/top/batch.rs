@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Lines of JSON, for programs, where no terminal is.
+//! Prints lines of JSON, for programs, if the output is not a terminal.
 
 use std::io;
 use std::time::Instant;
@@ -15,7 +15,8 @@ use crate::screen::Screen;
 use crate::screen::View;
 use crate::signals::Signals;
 
-/// Prints a line for each interval until the source ends, time is over, a signal comes, or nobody reads.
+/// Prints a line for each interval until the source ends, the time is over, a signal arrives, or
+/// the reader closes the pipe.
 pub fn run(source: &mut dyn Source, options: &Options, signals: &Signals) -> anyhow::Result<()> {
     let question = source.question().clone();
     let screen = Screen {
@@ -36,7 +37,7 @@ pub fn run(source: &mut dyn Source, options: &Options, signals: &Signals) -> any
     })
 }
 
-/// Passes each reading on until the source ends, time is over, or a signal comes.
+/// Passes on each reading until the source ends, the time is over, or a signal arrives.
 pub fn follow(
     source: &mut dyn Source,
     options: &Options,
@@ -52,7 +53,7 @@ pub fn follow(
         }
         next += options.interval;
         let until = options.end.map_or(next, |end| next.min(end));
-        // A recording has no need to wait.
+        // Replays without pauses.
         is_over = signals.wait(Some(if options.is_replay { Instant::now() } else { until }))?;
     }
     Ok(())

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Dates in names of files.
+//! Formats dates for names of files.
 
 use std::time::SystemTime;
 use std::time::UNIX_EPOCH;
 
-/// A time in UTC, as `20261126-064505`.
+/// Formats a time in UTC: `20261126-064505`.
 pub fn file_name(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (days, seconds) = (seconds / 86400, seconds % 86400);
-    // Years that begin in March, so that a leap day is the last one; 400 of them have the same number of days.
+    // Counts years from March, so that a leap day is the last one; each 400 years have the same
+    // number of days.
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The first lines: what was asked, what it costs, and what was lost.
+//! The first lines: question, cost, and losses.
 
 use ratatui::style::Modifier;
 use ratatui::style::Style;
@@ -14,10 +14,10 @@ use super::paint::width;
 use super::screenful;
 use super::state::State;
 
-/// From this part on, a histogram is nearly full.
+/// Share of entries in use from which a histogram counts as nearly full.
 const NEARLY_FULL: f64 = 0.9;
 
-/// Draws the header into `height` lines: the figures, then what else there is room for.
+/// Draws the header into `height` lines. The figures come first; title and status need more lines.
 pub fn draw(state: &State, paint: &mut Paint, height: u16) {
     let columns = paint.area().width;
     let figures = figures(state, paint);

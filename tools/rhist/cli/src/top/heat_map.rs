@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Values of one key over time: a column for each interval, darker where more values are, with lines for the median and the
-//! 99th percentile. Without a distribution, bars of rates.
+//! Draws the values of one key over time: a column for each interval, darker for more values, with
+//! lines for the median and the 99th percentile. Without a distribution, draws bars of rates.
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -17,7 +17,7 @@ use super::number;
 use super::paint::Paint;
 use super::state::State;
 
-/// Cells for numbers at the left.
+/// Width of the labels on the left, in cells.
 const MARGIN: u16 = 9;
 
 /// Draws the values of the selected key into an area.
@@ -65,7 +65,7 @@ fn unit(state: &State) -> Unit {
     state.table().map_or(Unit::Plain, |table| Column::P50.unit(table))
 }
 
-/// What the table says of the key.
+/// Formats the numbers of the key.
 fn figures(state: &State, line: &Line) -> String {
     let unit = unit(state);
     let mut figures = vec![format!("{}/s", number::short(line.rate, Unit::Plain))];
@@ -76,11 +76,11 @@ fn figures(state: &State, line: &Line) -> String {
     figures.join("  ")
 }
 
-/// Which values are in which line of the chart.
+/// Assignment of values to the lines of the chart.
 struct Grid {
-    /// The step below the lowest one that is shown.
+    /// Step below the lowest one shown.
     below: i16,
-    /// How many steps are in a line.
+    /// Number of steps per line.
     steps: i16,
     lines: u16,
     /// Counts by column and line.
@@ -88,17 +88,17 @@ struct Grid {
 }
 
 impl Grid {
-    /// Of all cells of the key. `None` if there are none.
+    /// Grid for all cells of the key. `None` without cells.
     fn new(key: u32, moments: &[&Moment], lines: u16) -> Option<Self> {
         let cells = |moment: &&Moment| moment.get(key).map(|(_, cells)| cells.to_vec()).unwrap_or_default();
         let columns: Vec<Vec<Cell>> = moments.iter().map(cells).collect();
         let heights = || columns.iter().flatten().map(|cell| cell.height);
         let (lowest, highest) = (heights().min()?, heights().max()?);
-        // Buckets may be wider than a step, and then end with each second or fourth one.
+        // Buckets may be wider than a step: then only every second or fourth step occurs.
         let ends_with = |least: &u8| heights().all(|height| height == 0 || (height - 1).is_multiple_of(*least));
         let least = [STEPS, STEPS / 2].into_iter().find(ends_with).filter(|_| highest > 0);
         let least = u16::from(least.unwrap_or(1));
-        // Where steps are shown together, 0 is with 1.
+        // Joined steps put 0 together with 1.
         let lowest = if least > 1 { lowest.max(1) } else { lowest };
         let span = u16::from(highest - lowest) + least;
         let steps = span.div_ceil(lines.max(1)).next_multiple_of(least);
@@ -120,13 +120,13 @@ impl Grid {
         Some(grid)
     }
 
-    /// The line of a step, from below.
+    /// Line of a step, counted from the bottom.
     fn line(&self, height: u8) -> usize {
         let steps = i16::from(height) - self.below - 1;
         usize::try_from(steps / self.steps).unwrap_or(0)
     }
 
-    /// The largest value of a line.
+    /// Largest value of a line.
     fn end(&self, line: u16) -> f64 {
         let height = self.below + self.steps * (line as i16 + 1);
         history::value_at(u8::try_from(height.max(0)).unwrap_or(u8::MAX))
@@ -176,11 +176,11 @@ impl Grid {
     }
 }
 
-/// Marks of quantiles, and what stands for them in ASCII.
+/// Marks of quantiles, and their ASCII forms.
 const P50: (&str, &str) = ("─", "-");
 const P99: (&str, &str) = ("═", "=");
 
-/// Rates over time.
+/// Draws rates over time.
 fn bars(key: u32, moments: &[&Moment], paint: &mut Paint, chart: Rect) -> Vec<(String, Style)> {
     let rate = |moment: &&Moment| moment.get(key).map_or(0.0, |(point, _)| f64::from(point.rate));
     let rates: Vec<f64> = moments.iter().map(rate).collect();
@@ -214,7 +214,7 @@ fn bars(key: u32, moments: &[&Moment], paint: &mut Paint, chart: Rect) -> Vec<(S
     )]
 }
 
-/// How long ago the first interval was.
+/// Labels the time axis with the age of the first interval.
 fn time(moments: &[&Moment], paint: &mut Paint, area: Rect) {
     let (Some(first), Some(last)) = (moments.first(), moments.last()) else {
         return;
@@ -237,7 +237,8 @@ mod tests {
     use super::*;
     use rhist_core::table::Dist;
 
-    /// The lines of a chart for these values: their largest values, and how many columns have some.
+    /// Lines of a chart for these values: their largest values, and their numbers of non-empty
+    /// columns.
     fn lines(scale: u8, values: &[i128], lines: u16) -> Vec<(f64, usize)> {
         let mut dist = Dist::new(scale);
         values.iter().for_each(|&value| dist.record(value, 1));

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What was measured of each key in each of the last intervals, in little memory.
+//! History of all keys over the last intervals, in a compact form.
 
 use std::collections::VecDeque;
 use std::mem::size_of;
 
 use rhist_core::table::Dist;
 
-/// Longest history, in intervals: hardly a screen shows more.
+/// Limit of intervals, more than most screens can show.
 const MAX_INTERVALS: usize = 240;
 
-/// Most memory that it takes, in bytes. With many keys it is shorter than [`MAX_INTERVALS`].
+/// Limit of memory, in bytes. With many keys, the history is shorter than [`MAX_INTERVALS`].
 const MAX_BYTES: usize = 2 << 20;
 
 /// The last intervals, the newest at the back.
@@ -18,49 +18,49 @@ const MAX_BYTES: usize = 2 << 20;
 pub struct History {
     moments: VecDeque<Moment>,
     bytes: usize,
-    /// How many intervals were pushed in all.
+    /// Number of intervals pushed in total.
     pub pushed: u64,
 }
 
-/// An interval. Only keys that had hits are in it.
+/// An interval. Contains only keys with hits.
 #[derive(Debug, Default)]
 pub struct Moment {
-    /// When it ended: `CLOCK_MONOTONIC` in nanoseconds.
+    /// End of the interval: `CLOCK_MONOTONIC` in nanoseconds.
     pub end_ns: u64,
     /// Sorted by key.
     points: Vec<Point>,
-    /// Those of all points, one after the other.
+    /// Cells of all points, in the same order.
     cells: Vec<Cell>,
 }
 
-/// What was measured of a key in an interval.
+/// Numbers of a key in an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     /// Number of the key.
     key: u32,
     /// Hits per second.
     pub rate: f32,
-    /// The median, NaN if there is none.
+    /// Median; NaN without a distribution.
     pub p50: f32,
-    /// The 99th percentile, NaN if there is none.
+    /// 99th percentile; NaN without a distribution.
     pub p99: f32,
-    /// Where its cells end in [`Moment::cells`].
+    /// End of its cells in [`Moment::cells`].
     end: u32,
 }
 
-/// Values of nearly the same size.
+/// Count of values of nearly the same size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cell {
     /// See [`height`].
     pub height: u8,
-    /// How many there are: 8 times the binary logarithm of one more.
+    /// 8 * log2(count + 1).
     pub level: u8,
 }
 
-/// Steps between a number and its double.
+/// Steps per octave.
 pub const STEPS: u8 = 4;
 
-/// On which step a value is: 0 if it is not positive, otherwise 1 to 255.
+/// Step of a value: 0 if it is not positive, otherwise 1 to 255.
 pub fn height(value: f64) -> u8 {
     match value > 0.0 {
         true => (1.0 + (f64::from(STEPS) * value.log2()).ceil()).clamp(1.0, 255.0) as u8,
@@ -68,7 +68,7 @@ pub fn height(value: f64) -> u8 {
     }
 }
 
-/// The largest value on a step.
+/// Largest value of a step.
 pub fn value_at(height: u8) -> f64 {
     match height {
         0 => 0.0,
@@ -76,9 +76,9 @@ pub fn value_at(height: u8) -> f64 {
     }
 }
 
-/// Adds the cells of a distribution, in their order.
+/// Adds the cells of a distribution, in order.
 fn add_cells(dist: &Dist, cells: &mut Vec<Cell>) {
-    // From the index of a bucket: its bounds would take longer.
+    // Computed from the index of a bucket, which is faster than from its bounds.
     let unit = f64::from(STEPS) * (dist.bucket_unit.values() as f64).log2();
     let width = f64::from(STEPS) / f64::from(dist.scale).exp2();
     let height = |index: i32| (1.0 + (unit + (f64::from(index) + 1.0) * width).ceil()).clamp(1.0, 255.0) as u8;
@@ -99,7 +99,7 @@ fn add_cells(dist: &Dist, cells: &mut Vec<Cell>) {
 }
 
 impl Cell {
-    /// `None` if there are no values.
+    /// Creates a cell from step and count. `None` if the count is 0.
     fn new((height, count): (u8, u64)) -> Option<Self> {
         let level = 8.0 * (count as f64 + 1.0).log2();
         (count > 0).then_some(Cell {
@@ -110,7 +110,7 @@ impl Cell {
 }
 
 impl Moment {
-    /// An interval without keys yet, that ended at `end_ns`.
+    /// Creates an interval without keys. `end_ns` is its end.
     pub fn new(end_ns: u64) -> Self {
         Moment {
             end_ns,
@@ -118,7 +118,7 @@ impl Moment {
         }
     }
 
-    /// Adds a key that had hits.
+    /// Adds a key with hits.
     pub fn add(&mut self, key: u32, rate: f64, [p50, p99]: [Option<f64>; 2], dist: Option<&Dist>) {
         if let Some(dist) = dist {
             add_cells(dist, &mut self.cells);
@@ -132,7 +132,7 @@ impl Moment {
         });
     }
 
-    /// What was measured of a key, and its cells. `None` if it had no hits.
+    /// Numbers of a key, and its cells. `None` if it had no hits.
     pub fn get(&self, key: u32) -> Option<(&Point, &[Cell])> {
         let at = self.points.binary_search_by_key(&key, |point| point.key).ok()?;
         let point = self.points.get(at)?;
@@ -148,7 +148,7 @@ impl Moment {
 }
 
 impl History {
-    /// Adds an interval, and drops the oldest ones if there are too many.
+    /// Adds an interval, and drops the oldest ones beyond the limits.
     pub fn push(&mut self, mut moment: Moment) {
         moment.points.sort_unstable_by_key(|point| point.key);
         moment.points.shrink_to_fit();
@@ -162,7 +162,7 @@ impl History {
         }
     }
 
-    /// The last `count` intervals of the first `until` that were pushed, the oldest first.
+    /// The last `count` of the first `until` intervals pushed, the oldest first.
     pub fn last(&self, count: usize, until: u64) -> impl Iterator<Item = &Moment> {
         let later = usize::try_from(self.pushed.saturating_sub(until)).unwrap_or(usize::MAX);
         let end = self.moments.len().saturating_sub(later);

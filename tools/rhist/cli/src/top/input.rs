@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Keys of the keyboard, from the bytes that a terminal sends.
+//! Decodes keys from the bytes of a terminal.
 //!
-//! Not by crossterm: that needs Unix sockets, which a small kernel does not have, and reads again and again from a terminal that
-//! is gone.
+//! Does not use crossterm, which needs Unix sockets (missing in a small kernel), and reads in a
+//! loop from a closed terminal.
 
 /// A key of the keyboard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key {
-    /// A character. Never a control character.
+    /// Character, other than a control character.
     Char(char),
-    /// A letter together with Control.
+    /// Letter with Control.
     Control(char),
     /// Return.
     Enter,
-    /// Escape.
+    /// The Escape key itself, rather than the start of a sequence.
     Esc,
-    /// Backspace.
+    /// Deletes a character of the filter.
     Backspace,
     /// Arrow up.
     Up,
     /// Arrow down.
     Down,
-    /// Page up.
+    /// One page towards the beginning.
     PageUp,
-    /// Page down.
+    /// One page towards the end.
     PageDown,
-    /// Home.
+    /// To the first line.
     Home,
-    /// End.
+    /// To the last line.
     End,
 }
 
 /// Longest sequence of bytes for one key.
 const MAX_SEQUENCE: usize = 32;
 
-/// Takes all whole keys out of `bytes`. Keys that are not listed above are left out.
+/// Takes all complete keys out of `bytes`. Drops unknown keys.
 pub fn take(bytes: &mut Vec<u8>) -> Vec<Key> {
     let mut keys = Vec::new();
     let mut rest = bytes.as_slice();
@@ -52,12 +52,13 @@ pub fn take(bytes: &mut Vec<u8>) -> Vec<Key> {
     keys
 }
 
-/// The first key, if it is a known one, and the bytes after it. `None` if it is not whole.
+/// Decodes the first key. Returns it, if it is a known one, and the bytes after it. `None` if it is
+/// incomplete.
 fn first(bytes: &[u8]) -> Option<(Option<Key>, &[u8])> {
     match bytes {
         [] | [0x1b, b'[' | b'O'] => None,
         [0x1b, b'[', b'[', rest @ ..] => {
-            // The console's way to send F1 to F5.
+            // F1 to F5 on the console.
             let (_, after) = rest.split_first()?;
             Some((None, after))
         }
@@ -75,7 +76,7 @@ fn first(bytes: &[u8]) -> Option<(Option<Key>, &[u8])> {
     }
 }
 
-/// The key of a sequence that begins with ESC [ or ESC O.
+/// Decodes a sequence that begins with ESC [ or ESC O.
 fn sequence(numbers: &[u8], last: u8) -> Option<Key> {
     match (last, numbers) {
         (b'A', _) => Some(Key::Up),
@@ -96,7 +97,7 @@ fn character(bytes: &[u8]) -> Option<(Option<Key>, &[u8])> {
         return Some((key, bytes.get(character.len_utf8()..)?));
     }
     let invalid = chunk.invalid().len();
-    // The rest of a character may come later.
+    // The rest of a character may arrive later.
     if invalid == bytes.len() && invalid < 4 && bytes.first().is_some_and(|byte| *byte >= 0xc2) {
         return None;
     }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What keys of the keyboard do. The one list of them, which help shows, too.
+//! Effects of keys. Their only list, which the help also shows.
 
 use super::input::Key;
 use super::line::Column;
 use super::state::State;
 use super::state::View;
 
-/// What keys do, for help.
+/// Keys and their effects, for the help.
 pub const KEYS: &[(&str, &str)] = &[
     (
         "Up, Down, PgUp, PgDn",
@@ -27,23 +27,23 @@ pub const KEYS: &[(&str, &str)] = &[
     ("q", "quit"),
 ];
 
-/// Longest filter, in characters.
+/// Limit of the filter, in characters.
 const MAX_FILTER: usize = 64;
 
-/// What is to be done by whoever has the terminal.
+/// Action for the owner of the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// End.
+    /// End the program.
     Quit,
-    /// Stop, as the shell's job control has it.
+    /// Suspend the program, for the job control of the shell.
     Suspend,
-    /// Draw all of the screen again.
+    /// Redraw the whole screen.
     Redraw,
-    /// Begin to record, or end that.
+    /// Begin or end a recording.
     Record,
 }
 
-/// Does what a key stands for.
+/// Performs the effect of a key.
 pub fn press(state: &mut State, key: Key) -> Option<Request> {
     state.message = None;
     if let Key::Control(letter) = key {
@@ -75,7 +75,7 @@ pub fn press(state: &mut State, key: Key) -> Option<Request> {
     None
 }
 
-/// Shows a view, or the table if that is shown already.
+/// Shows a view, or returns to the table if the view is shown already.
 fn show(state: &mut State, view: View) {
     state.scroll = 0;
     state.view = match state.view == view {
@@ -124,7 +124,7 @@ fn table(state: &mut State, key: Key) {
         Key::End => state.move_by(isize::MAX),
         Key::Home => {
             state.move_by(isize::MIN);
-            // A heat map is always that of one key.
+            // A heat map always needs a key.
             if state.view == View::Table {
                 state.selected = None;
             }
@@ -154,7 +154,8 @@ fn table(state: &mut State, key: Key) {
     }
 }
 
-/// Sorts by the column that `next` tells, which is given the index of that of now, and the last one.
+/// Sorts by another column. `next` gets the indices of the current and the last column, and returns
+/// the new one.
 fn sort(state: &mut State, next: impl FnOnce(usize, usize) -> usize) {
     let Some(last) = state.columns.len().checked_sub(1) else {
         return;

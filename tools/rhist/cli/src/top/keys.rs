@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Numbers for keys, so that what is kept of each interval is small.
+//! Numbers for keys, which keep the history small.
 
 use std::rc::Rc;
 
 use foldhash::HashMap;
 use rhist_core::table::Key;
 
-/// Keys that were seen, by number.
+/// All keys seen, by number.
 #[derive(Debug, Default)]
 pub struct Keys {
     numbers: HashMap<Rc<[Key]>, u32>,
     seen: Vec<(Rc<[Key]>, String)>,
-    /// The number behind the last one.
+    /// Number after the last one looked up.
     next: u32,
 }
 
 impl Keys {
-    /// The number of a key, which is a new one with this label if it was not seen yet.
+    /// Number of a key. Assigns a new one, with this label, to a new key.
     pub fn number(&mut self, key: &[Key], label: impl FnOnce() -> String) -> u32 {
-        // A reading has most keys in the order of the first one: that is quicker than a hash table.
+        // Readings have most keys in the same order: checking the next one is faster than a hash
+        // table.
         let number = match self.seen.get(self.next as usize) {
             Some((seen, _)) if **seen == *key => self.next,
             _ => self.find(key).unwrap_or_else(|| self.add(key, label())),
@@ -36,17 +37,17 @@ impl Keys {
         number
     }
 
-    /// The number of a key, if it was seen.
+    /// Number of a known key.
     pub fn find(&self, key: &[Key]) -> Option<u32> {
         self.numbers.get(key).copied()
     }
 
-    /// A key that was seen.
+    /// Key with this number.
     pub fn key(&self, number: u32) -> &[Key] {
         self.seen.get(number as usize).map_or(&[], |(key, _)| key)
     }
 
-    /// How a key is shown.
+    /// Label of a key.
     pub fn label(&self, number: u32) -> &str {
         self.seen.get(number as usize).map_or("", |(_, label)| label)
     }

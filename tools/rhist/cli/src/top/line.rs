@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Lines of the table: what was measured of a key in an interval. And the columns, by which lines are sorted.
+//! Lines of the table: the numbers of a key in an interval. Columns, by which lines are sorted.
 
 use std::cmp::Ordering;
 
@@ -11,48 +11,49 @@ use rhist_core::table::Value;
 
 use super::baseline::Base;
 
-/// What was measured of a key in an interval.
+/// Numbers of a key in an interval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Line {
     /// Number of the key.
     pub key: u32,
     /// Hits per second.
     pub rate: f64,
-    /// Hits per second in the interval before.
+    /// Hits per second in the previous interval.
     pub rate_before: f64,
-    /// The median of the first distribution.
+    /// Median of the first distribution.
     pub p50: Option<f64>,
-    /// Its 99th percentile.
+    /// 99th percentile of the first distribution.
     pub p99: Option<f64>,
-    /// Its largest value since the start of the run.
+    /// Maximum of the first distribution since the start of the run.
     pub max: Option<i128>,
-    /// Whether that is of this interval.
+    /// Whether the maximum happened in this interval.
     pub max_is_new: bool,
-    /// Parallel to the values of the table: what was added each second to sums; minima and maxima as they are.
+    /// Parallel to the values of the table: the increase per second for sums; minima and maxima
+    /// unchanged.
     pub numbers: Box<[f64]>,
 }
 
 /// A column of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// Keys.
+    /// Labels of the keys.
     Key,
     /// Hits per second.
     Rate,
-    /// How this has changed.
+    /// Relative change of the rate.
     Change,
-    /// The median.
+    /// Median.
     P50,
-    /// The 99th percentile.
+    /// 99th percentile.
     P99,
-    /// The largest value.
+    /// Maximum since the start of the run.
     Max,
-    /// A value of the table that is a number, by its index.
+    /// Numeric value of the table, by its index.
     Number(usize),
 }
 
 impl Column {
-    /// The columns for a table, in their order.
+    /// Columns for a table, in order.
     pub fn of(table: &Table) -> Vec<Column> {
         let mut columns = vec![Column::Key, Column::Rate, Column::Change];
         if dist_column(table).is_some() {
@@ -63,7 +64,7 @@ impl Column {
         columns
     }
 
-    /// Its title.
+    /// Headline of the column.
     pub fn title(self, table: &Table) -> String {
         match self {
             Column::Key => {
@@ -94,7 +95,7 @@ impl Column {
         value.map_or(Unit::Plain, |value| value.unit)
     }
 
-    /// The number by which lines are sorted. `None`, which is less than any other, if there is none.
+    /// Number that lines are sorted by. `None` sorts below all numbers.
     pub fn number(self, line: &Line, base: Option<&Base>) -> Option<f64> {
         match self {
             Column::Key => None,
@@ -108,7 +109,7 @@ impl Column {
     }
 }
 
-/// How the rate has changed, as a part of what it was: -0.5 is half of it. Infinite if it was 0. `None` if it is 0, too.
+/// Relative change of the rate: -0.5 if it has halved. Infinite if it was 0. `None` if both are 0.
 fn change(line: &Line, base: Option<&Base>) -> Option<f64> {
     let before = base.map_or(line.rate_before, |base| base.rate);
     match (before > 0.0, line.rate > 0.0) {
@@ -118,7 +119,7 @@ fn change(line: &Line, base: Option<&Base>) -> Option<f64> {
     }
 }
 
-/// A number, or how much more it is than in the baseline, if there is one.
+/// A number, or its difference to the baseline, if one is set.
 fn difference(now: Option<f64>, base: Option<&Base>, of: fn(&Base) -> Option<f64>) -> Option<f64> {
     match base {
         None => now,
@@ -126,18 +127,18 @@ fn difference(now: Option<f64>, base: Option<&Base>, of: fn(&Base) -> Option<f64
     }
 }
 
-/// The value of a table that is its first distribution.
+/// Index of the first distribution among the values of a table.
 pub fn dist_column(table: &Table) -> Option<usize> {
     (0..table.values.len()).find(|&i| matches!(known(table, i), Some(Value::Dist(_))))
 }
 
-/// The first value of a column that is known.
+/// First known value of a column.
 fn known(table: &Table, column: usize) -> Option<&Value> {
     let mut values = table.rows.iter().filter_map(|row| row.values.get(column));
     values.find(|value| !matches!(value, Value::Unknown))
 }
 
-/// Larger numbers first; what has none is last.
+/// Orders larger numbers first, and `None` last.
 pub fn descending(a: Option<f64>, b: Option<f64>) -> Ordering {
     match (a, b) {
         (Some(a), Some(b)) => b.total_cmp(&a),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the terminal can show: colours, and characters beyond ASCII.
+//! Capabilities of the terminal: colours, and characters beyond ASCII.
 
 use std::borrow::Cow;
 use std::env;
@@ -9,17 +9,17 @@ use ratatui::style::Color;
 use ratatui::style::Modifier;
 use ratatui::style::Style;
 
-/// What the terminal can show.
+/// Capabilities of the terminal, with the styles that follow from them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Look {
-    /// Whether to use colours. Bold and reverse are used anyway.
+    /// Whether to use colours. Bold and reverse are always used.
     pub color: bool,
     /// Whether to use only ASCII.
     pub ascii: bool,
 }
 
 impl Look {
-    /// What the environment says: `NO_COLOR`, `TERM` and the locale.
+    /// Derives the capabilities from the environment: `NO_COLOR`, `TERM` and the locale.
     pub fn from_env() -> Self {
         Look::new(|name| env::var(name).unwrap_or_default())
     }
@@ -32,7 +32,7 @@ impl Look {
         let utf8 = locale.is_some_and(|value| value.to_ascii_lowercase().replace('-', "").contains("utf8"));
         Look {
             color: var("NO_COLOR").is_empty() && !plain,
-            // The console's fonts lack most of the blocks.
+            // The fonts of the console lack most block characters.
             ascii: plain || term == "linux" || !utf8,
         }
     }
@@ -44,52 +44,52 @@ impl Look {
         }
     }
 
-    /// Names, keys of the keyboard, and what else should be seen first.
+    /// Style of names, keys of the keyboard, and other important texts.
     pub fn strong(self) -> Style {
         self.style(Color::Cyan).add_modifier(Modifier::BOLD)
     }
 
-    /// What is as it should be.
+    /// Style of good states.
     pub fn good(self) -> Style {
         self.style(Color::Green)
     }
 
-    /// What must not be overlooked.
+    /// Style of warnings.
     pub fn bad(self) -> Style {
         self.style(Color::Red).add_modifier(Modifier::BOLD)
     }
 
-    /// What can be overlooked.
+    /// Style of unimportant texts.
     pub fn faint(self) -> Style {
         self.style(Color::DarkGray)
     }
 
-    /// A bar: titles of columns.
+    /// Style of the titles of columns.
     pub fn bar(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    /// The row that is selected.
+    /// Style of the selected row.
     pub fn selected(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED | Modifier::BOLD)
     }
 
-    /// Values in a heat map, and bars.
+    /// Style of values in a heat map, and of bars.
     pub fn shade(self) -> Style {
         self.style(Color::Blue)
     }
 
-    /// The line of the median.
+    /// Style of the line of the median.
     pub fn p50(self) -> Style {
         self.style(Color::Green).add_modifier(Modifier::BOLD)
     }
 
-    /// The line of the 99th percentile.
+    /// Style of the line of the 99th percentile.
     pub fn p99(self) -> Style {
         self.style(Color::Red).add_modifier(Modifier::BOLD)
     }
 
-    /// Shades of a heat map, from nothing to most.
+    /// Shades of a heat map, from empty to full.
     pub fn shades(self) -> &'static [&'static str] {
         match self.ascii {
             true => &[" ", ".", ":", "+", "#"],
@@ -97,7 +97,7 @@ impl Look {
         }
     }
 
-    /// Heights of a bar in one cell, from none to full.
+    /// Heights of a bar in one cell, from empty to full.
     pub fn heights(self) -> &'static [&'static str] {
         match self.ascii {
             true => &["_", ".", ":", "-", "=", "+", "*", "#"],
@@ -105,7 +105,7 @@ impl Look {
         }
     }
 
-    /// The character for `ascii` where there are others.
+    /// Chooses between a character and its ASCII form.
     pub fn pick(self, other: &'static str, ascii: &'static str) -> &'static str {
         match self.ascii {
             true => ascii,
@@ -113,7 +113,7 @@ impl Look {
         }
     }
 
-    /// A text as this terminal can show it.
+    /// Replaces characters that this terminal cannot show.
     pub fn text(self, text: &str) -> Cow<'_, str> {
         if !self.ascii || text.is_ascii() {
             return Cow::Borrowed(text);

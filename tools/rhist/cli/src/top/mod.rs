@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `rhist top`: what a question measures, key by key, as it changes.
+//! `rhist top`: shows the keys of a question as they change.
 //!
-//! [`state`] knows what is shown and how keys of the keyboard change it, [`screen`] and what it calls draw that into cells, and
-//! the loop here connects both with the source and with the terminal.
+//! [`state`] holds the data shown and the effects of keys, [`screen`] draws it into cells, and the
+//! loop here connects both with the source and the terminal.
 
 mod baseline;
 mod batch;
@@ -47,31 +47,32 @@ use state::State;
 use terminal::Input;
 use terminal::Terminal;
 
-/// Longest time for which nothing is looked at.
+/// Longest sleep.
 const NAP: Duration = Duration::from_secs(1);
 
-/// How long to wait for a slow terminal before it is asked again.
+/// Delay before a slow terminal is checked again.
 const SLOW: Duration = Duration::from_millis(50);
 
-/// How to show it.
+/// Settings of the display.
 #[derive(Debug)]
 pub struct Options {
-    /// Time from one reading to the next.
+    /// Interval between readings.
     pub interval: Duration,
-    /// What to print instead of showing it on a terminal: lines of JSON, or a picture. Not text: that is for the terminal.
+    /// Output format instead of the terminal: lines of JSON, or a picture. `Text` stands for the
+    /// terminal.
     pub format: Format,
-    /// When to end, if it is not ended before.
+    /// Time of the end, if any.
     pub end: Option<Instant>,
-    /// Whether the source is a recording, whose readings are there already.
+    /// Whether the source is a recording, which needs no waiting.
     pub is_replay: bool,
     /// Names of numbers.
     pub names: Names,
 }
 
-/// Shows what a source has, until it is ended from the keyboard or by a signal. Where no terminal is, prints lines of JSON
-/// until that or the end of the source; as a picture, the screen at that end.
+/// Shows a source until a key or a signal ends it. If the output is not a terminal, prints lines of
+/// JSON, and also ends with the source. As a picture, prints the last screen at the end.
 ///
-/// Fails if the source or the terminal does.
+/// Fails if the source or the terminal fails.
 pub fn run(source: &mut dyn Source, options: Options, signals: &Signals) -> anyhow::Result<()> {
     match options.format {
         Format::Svg => return picture::run(source, options, signals),
@@ -94,7 +95,7 @@ pub fn run(source: &mut dyn Source, options: Options, signals: &Signals) -> anyh
     top.run()
 }
 
-/// What keys of the keyboard do, for the help of the command.
+/// List of keys for the help of the command.
 pub fn keys_help() -> String {
     let keys = keyboard::KEYS.iter();
     keys.fold("Keys:".to_owned(), |text, (keys, what)| {
@@ -102,7 +103,7 @@ pub fn keys_help() -> String {
     })
 }
 
-/// All that takes part.
+/// State of the main loop.
 struct Top<'a> {
     source: &'a mut dyn Source,
     state: State,
@@ -112,9 +113,9 @@ struct Top<'a> {
     recording: Option<Writer>,
     interval: Duration,
     end: Option<Instant>,
-    /// When to read again.
+    /// Time of the next reading.
     next: Instant,
-    /// Whether the screen shows the state as it is.
+    /// Whether the screen shows the current state.
     is_drawn: bool,
 }
 
@@ -147,7 +148,7 @@ impl Top<'_> {
         Ok(())
     }
 
-    /// How long there is nothing to do.
+    /// Time until the next action.
     fn nap(&self) -> Duration {
         let next = (!self.state.ended).then_some(self.next);
         let next = [next, self.end].into_iter().flatten().min();
@@ -161,12 +162,12 @@ impl Top<'_> {
         let now = Instant::now();
         self.next += self.interval;
         if self.next <= now {
-            // The first time, or after a stop.
+            // At the first reading, or after a suspension.
             self.next = now + self.interval;
         }
         let reading = match self.source.read() {
             Ok(reading) => reading,
-            // What was measured can still be looked at.
+            // The numbers so far can still be viewed.
             Err(error) if self.state.last.is_some() => {
                 self.state.message = Some(error.to_string());
                 None
@@ -188,7 +189,7 @@ impl Top<'_> {
         Ok(())
     }
 
-    /// Whether to end.
+    /// Handles a key. Returns whether to end.
     fn press(&mut self, key: Key) -> anyhow::Result<bool> {
         match keyboard::press(&mut self.state, key) {
             Some(Request::Quit) => return Ok(true),
@@ -202,7 +203,7 @@ impl Top<'_> {
         Ok(false)
     }
 
-    /// Begins to record, or ends that.
+    /// Begins or ends a recording.
     fn record(&mut self) {
         if let Some(file) = self.state.recording.clone() {
             return self.stop_recording(format!("{file} is written"));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Numbers in few cells.
+//! Formats numbers for narrow columns.
 
 use rhist_core::quantity::Quantity;
 use rhist_core::table::Unit;
 
-/// A number with its unit, in at most 9 cells if it is not negative.
+/// A number with its unit, in at most 9 cells unless it is negative.
 pub fn short(value: f64, unit: Unit) -> String {
     format!("{:#}", Quantity { value, unit })
 }
@@ -18,7 +18,7 @@ pub fn signed(value: f64, unit: Unit) -> String {
     }
 }
 
-/// A part as a percentage.
+/// A share, as a percentage.
 pub fn percent(part: f64) -> String {
     let percent = part * 100.0;
     match percent.abs() {
@@ -29,7 +29,7 @@ pub fn percent(part: f64) -> String {
     }
 }
 
-/// How a number has changed, in at most 6 cells: as a percentage, or how many times as large it is now.
+/// A change in at most 6 cells: a percentage, or the factor if it is large.
 pub fn change(part: f64) -> String {
     match part + 1.0 {
         f64::INFINITY => "new".into(),
@@ -49,7 +49,7 @@ pub fn seconds(seconds: f64) -> String {
     }
 }
 
-/// Seconds as on a clock.
+/// Seconds as hours, minutes and seconds.
 pub fn clock(seconds: f64) -> String {
     let seconds = seconds as u64;
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);

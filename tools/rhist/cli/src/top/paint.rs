@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Writes texts into cells, never beyond them, as the terminal can show them.
+//! Writes texts into cells within given limits, adapted to the terminal.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -10,26 +10,26 @@ use rhist_core::table::Text;
 
 use super::look::Look;
 
-/// Cells to write to.
+/// Writer for a buffer of cells.
 pub struct Paint<'a> {
     buffer: &'a mut Buffer,
-    /// What the terminal can show.
+    /// Capabilities of the terminal.
     pub look: Look,
 }
 
 impl<'a> Paint<'a> {
-    /// Writes to this buffer.
+    /// Creates a writer for this buffer.
     pub fn new(buffer: &'a mut Buffer, look: Look) -> Self {
         Paint { buffer, look }
     }
 
-    /// The whole screen.
+    /// Area of the whole screen.
     pub fn area(&self) -> Rect {
         self.buffer.area
     }
 
-    /// Writes a text that has to be safe already, in at most `width` cells; the end is left out if it is longer. Returns where
-    /// it ends.
+    /// Writes a text into at most `width` cells, and cuts off the rest. The text must be escaped
+    /// already. Returns the column after it.
     pub fn text(&mut self, x: u16, y: u16, width: u16, text: &str, style: Style) -> u16 {
         let area = self.buffer.area;
         let width = width.min(area.right().saturating_sub(x));
@@ -45,13 +45,13 @@ impl<'a> Paint<'a> {
         self.buffer.set_stringn(end, y, more, 1, style).0
     }
 
-    /// As [`Self::text`], at the right end of these cells.
+    /// Like [`Self::text`], aligned to the right end of these cells.
     pub fn right(&mut self, x: u16, y: u16, width: u16, text: &str, style: Style) {
         let free = width.saturating_sub(self::width(&self.look.text(text)));
         self.text(x + free, y, width - free, text, style);
     }
 
-    /// Writes texts one after the other, in at most `width` cells. Returns where they end.
+    /// Writes texts one after the other into at most `width` cells. Returns the column after them.
     pub fn texts(&mut self, x: u16, y: u16, width: u16, texts: &[(String, Style)]) -> u16 {
         let end = x.saturating_add(width);
         texts.iter().fold(x, |x, (text, style)| {
@@ -59,23 +59,23 @@ impl<'a> Paint<'a> {
         })
     }
 
-    /// Gives cells of a line a style.
+    /// Applies a style to cells of a line.
     pub fn style(&mut self, x: u16, y: u16, width: u16, style: Style) {
         self.buffer.set_style(Rect::new(x, y, width, 1), style);
     }
 }
 
-/// How many cells a text takes.
+/// Width of a text, in cells.
 pub fn width(text: &str) -> u16 {
     u16::try_from(Span::raw(text).width()).unwrap_or(u16::MAX)
 }
 
-/// A text from elsewhere, with nothing in it that a terminal would interpret.
+/// Escapes everything in a text that a terminal would interpret.
 pub fn safe(text: &str) -> String {
     Text::from(text).to_string()
 }
 
-/// Breaks a text into lines of at most `width` cells: at spaces where there are some.
+/// Wraps a text to lines of at most `width` cells, at spaces if possible.
 pub fn wrap(text: &str, width: u16) -> Vec<String> {
     let width = usize::from(width.max(2));
     let mut lines = Vec::new();

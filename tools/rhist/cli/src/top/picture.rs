@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The screen as a picture.
+//! Draws the screen as a picture.
 
 use std::env;
 use std::io;
@@ -26,8 +26,8 @@ use super::screen;
 use super::state::State;
 use crate::signals::Signals;
 
-/// Prints the screen as it is when the source ends, time is over, or a signal comes. Its size is that of `COLUMNS` and `LINES`,
-/// or 80×24.
+/// Prints the last screen when the source ends, the time is over, or a signal arrives. Its size is
+/// `COLUMNS` times `LINES`, by default 80×24.
 pub fn run(source: &mut dyn Source, mut options: Options, signals: &Signals) -> anyhow::Result<()> {
     let mut state = State::new(source.question().clone(), mem::take(&mut options.names));
     batch::follow(source, &options, signals, |reading| {
@@ -43,7 +43,7 @@ pub fn run(source: &mut dyn Source, mut options: Options, signals: &Signals) -> 
     Ok(())
 }
 
-/// Draws it in a picture.
+/// Draws the screen into a picture.
 pub fn draw(state: &mut State, columns: u16, lines: u16) -> String {
     let look = Look {
         color: true,
@@ -70,7 +70,7 @@ fn line(cells: &[buffer::Cell]) -> Vec<Cell> {
                 is_reversed: cell.modifier.contains(Modifier::REVERSED),
             },
         });
-        // What a wide character covers.
+        // Cells covered by a wide character.
         for _ in 1..width {
             rest.next();
         }
@@ -78,7 +78,7 @@ fn line(cells: &[buffer::Cell]) -> Vec<Cell> {
     line
 }
 
-/// Of the colours that [`Look`] has.
+/// Translates the colours used by [`Look`].
 fn ink(color: Color) -> Ink {
     match color {
         Color::DarkGray => Ink::Faint,

@@ -16,7 +16,7 @@ use super::state::View;
 use super::table;
 use super::text;
 
-/// Keys of the keyboard that the footer shows, the most important first.
+/// Keys shown in the footer, the most important first.
 const HINTS: &[(&str, &str)] = &[
     ("q", "quit"),
     ("?", "help"),

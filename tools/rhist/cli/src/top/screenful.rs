@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What is shown of an interval: the figures of the header, and a line for each key.
+//! Numbers shown for an interval: the figures of the header, and a line for each key.
 
 use rhist_core::question::Fill;
 use rhist_core::question::Interval;
@@ -16,35 +16,35 @@ use super::history::Moment;
 use super::line;
 use super::line::Line;
 
-/// What is shown of an interval.
+/// Numbers shown for an interval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Screenful {
     /// Sorted by the numbers of their keys.
     pub lines: Vec<Line>,
-    /// How long the interval was, in seconds. 0 if there was none yet.
+    /// Length of the interval, in seconds. 0 before the first one.
     pub seconds: f64,
-    /// How long the run was until its end, in seconds.
+    /// Time from the start of the run to the end of the interval, in seconds.
     pub elapsed: f64,
     /// Hits of all triggers per second.
     pub events: f64,
-    /// The part of a CPU that these cost, if it is known.
+    /// Share of a CPU that these hits cost, if known.
     pub cost: Option<f64>,
-    /// Entries of the fullest histogram, and for how many there is room.
+    /// Fill level of the fullest histogram.
     pub fill: Fill,
-    /// What was lost since the start.
+    /// Losses since the start.
     pub losses: Losses,
-    /// How many intervals were in the history at its end.
+    /// Number of intervals in the history at its end.
     pub pushed: u64,
 }
 
 impl Screenful {
-    /// Measures an interval that ended with `reading`, whose keys have these numbers. `before` is what is shown of the
-    /// interval before.
+    /// Computes the numbers of an interval. `reading` is the one at its end, `keys` are the numbers
+    /// of its keys, and `before` is the previous interval.
     pub fn measure(interval: &Interval, reading: &Reading, keys: &[u32], before: &Screenful) -> (Self, Moment) {
         let seconds = interval.seconds();
         let table = &reading.table;
         let dist = line::dist_column(table);
-        // They are in the order of the reading's.
+        // Both are in the order of the reading.
         let mut deltas = interval.delta.rows.iter().peekable();
         let mut moment = Moment::new(interval.to.monotonic_ns);
         let mut lines = Vec::with_capacity(table.rows.len());
@@ -54,7 +54,7 @@ impl Screenful {
             let of = |row| dist.and_then(|column| dist_of(row, column));
             let values = delta.and_then(of);
             let max = of(row).and_then(|dist| dist.max);
-            // That of an interval is often not known, but not larger.
+            // The maximum of an interval is often unknown, but at most the maximum of the run.
             let most = max.map_or(f64::INFINITY, |max| max as f64);
             let quantile = |q| Some(values?.quantile(q)?.value.min(most));
             let line = Line {
@@ -86,10 +86,10 @@ impl Screenful {
         (screenful, moment)
     }
 
-    /// The line of a key.
+    /// Line of a key.
     pub fn line(&self, key: u32) -> Option<&Line> {
         match self.lines.get(key as usize) {
-            // As long as none is gone, numbers are places.
+            // While no key has disappeared, its number is its index.
             Some(line) if line.key == key => Some(line),
             _ => {
                 let at = self.lines.binary_search_by_key(&key, |line| line.key).ok()?;
@@ -99,7 +99,7 @@ impl Screenful {
     }
 }
 
-/// A part of what was lost since the start: what it is called, and how much it is.
+/// Kinds of losses that have occurred since the start: name and number.
 pub fn losses(losses: &Losses) -> impl Iterator<Item = (&'static str, u64)> {
     let all = [
         ("dropped", losses.dropped.checked_sub(losses.dropped_starts)),
@@ -113,7 +113,7 @@ pub fn losses(losses: &Losses) -> impl Iterator<Item = (&'static str, u64)> {
         .filter_map(|(name, count)| Some((name, count.filter(|&count| count > 0)?)))
 }
 
-/// The distribution in a column of a row.
+/// Distribution in a column of a row.
 pub fn dist_of(row: &Row, column: usize) -> Option<&Dist> {
     match row.values.get(column)? {
         Value::Dist(dist) => Some(dist),
@@ -121,8 +121,8 @@ pub fn dist_of(row: &Row, column: usize) -> Option<&Dist> {
     }
 }
 
-/// Values that are numbers: what was added each second to sums; minima and maxima as they are. Parallel to the values of the
-/// table; empty if none of them is a number.
+/// Numeric values of a row: the increase per second for sums; minima and maxima unchanged. Parallel
+/// to the values of the table; empty if none is numeric.
 fn numbers(table: &Table, row: &Row, delta: Option<&Row>, seconds: f64) -> Box<[f64]> {
     let is_number = |value: &Value| matches!(value, Value::Number(_));
     if !row.values.iter().any(is_number) {
@@ -140,7 +140,7 @@ fn numbers(table: &Table, row: &Row, delta: Option<&Row>, seconds: f64) -> Box<[
     row.values.iter().enumerate().map(value).collect()
 }
 
-/// How many there were per second. 0 if no time has passed.
+/// Number per second; 0 for an interval without length.
 pub fn per_second(count: f64, seconds: f64) -> f64 {
     match seconds > 0.0 {
         true => count / seconds,

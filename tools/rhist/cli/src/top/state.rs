@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What `rhist top` knows and shows. Readings and keys of the keyboard go in, views draw it; it knows no terminal.
+//! State of `rhist top`. Takes readings and keys of the keyboard, and is drawn by the views;
+//! independent of the terminal.
 
 use std::collections::HashMap;
 
@@ -22,14 +23,14 @@ use super::screenful;
 use super::screenful::Screenful;
 use crate::screen::Labels;
 
-/// What `rhist top` knows and shows.
+/// State of `rhist top`.
 pub struct State {
-    /// What was asked.
+    /// The question that the readings answer.
     pub question: Question,
     names: Names,
-    /// All keys that were seen.
+    /// All keys seen.
     pub keys: Keys,
-    /// The last reading. `None` before the first one.
+    /// Last reading. `None` before the first one.
     pub last: Option<Reading>,
     /// Hits at the first reading, by the number of the key.
     first_hits: HashMap<u32, u64>,
@@ -37,41 +38,41 @@ pub struct State {
     pub history: History,
     now: Screenful,
     frozen: Option<Screenful>,
-    /// What is compared with, instead of the interval before.
+    /// Baseline to compare with, instead of the previous interval.
     pub baseline: Option<Baseline>,
     /// Columns of the table.
     pub columns: Vec<Column>,
-    /// The column by which lines are sorted.
+    /// Column that lines are sorted by.
     pub sort: Column,
-    /// Whether their order is the other way round.
+    /// Whether the order is reversed.
     pub reversed: bool,
-    /// Only keys that have this are shown.
+    /// Text that the keys shown must contain.
     pub filter: String,
     /// Whether keys of the keyboard go to the filter.
     pub editing: bool,
-    /// What is shown.
+    /// Current view.
     pub view: View,
-    /// Whether trends are those of medians instead of rates.
+    /// Whether trends show medians instead of rates.
     pub medians: bool,
-    /// The key whose line is selected. `None` for the first line, whichever that is.
+    /// Key of the selected line. `None` for the first line, whichever it is.
     pub selected: Option<u32>,
-    /// Keys whose lines are shown, in their order.
+    /// Keys of the lines shown, in order.
     pub order: Vec<u32>,
-    /// How many of these are above the screen.
+    /// Number of lines scrolled off the top.
     pub offset: usize,
-    /// How many lines of a text are above the screen.
+    /// Number of lines of a text scrolled off the top.
     pub scroll: u16,
-    /// How many lines of the table fit on the screen.
+    /// Number of the table's lines that fit on the screen.
     page: usize,
-    /// The file to which intervals are recorded.
+    /// File of the current recording.
     pub recording: Option<String>,
-    /// To be shown until the next key of the keyboard.
+    /// Message shown until the next key of the keyboard.
     pub message: Option<String>,
-    /// Whether there are no more readings.
+    /// Whether the source has ended.
     pub ended: bool,
 }
 
-/// What is shown.
+/// Part of the data that is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum View {
     /// A line for each key.
@@ -79,9 +80,9 @@ pub enum View {
     Table,
     /// Values of one key over time.
     HeatMap,
-    /// What was written to the kernel.
+    /// Commands written to the kernel.
     Triggers,
-    /// What keys of the keyboard do.
+    /// Help on keys of the keyboard.
     Help,
 }
 
@@ -91,7 +92,7 @@ impl State {
         &self.names
     }
 
-    /// Before the first reading.
+    /// Creates the state before the first reading.
     pub fn new(question: Question, names: Names) -> Self {
         State {
             question,
@@ -121,7 +122,7 @@ impl State {
         }
     }
 
-    /// Takes a reading. Returns the interval since the one before, if there is one.
+    /// Takes a reading. Returns the interval since the previous one, if any.
     pub fn read(&mut self, reading: Reading) -> Option<Interval> {
         let table = &reading.table;
         let labels = Labels {
@@ -131,7 +132,7 @@ impl State {
         let number = |row: &Row| self.keys.number(&row.keys, || label(labels, table, row));
         let keys: Vec<u32> = table.rows.iter().map(number).collect();
         self.columns = Column::of(table);
-        // Only two tables are in memory while there is more to be done.
+        // Computed first, so that no more than two tables are in memory later.
         let interval = self.last.take().map(|last| reading.since(last));
         match &interval {
             None => {
@@ -149,12 +150,13 @@ impl State {
         interval
     }
 
-    /// The table of the last reading, with all columns.
+    /// Table of the last reading, with all columns.
     pub fn table(&self) -> Option<&Table> {
         Some(&self.last.as_ref()?.table)
     }
 
-    /// The largest value of a key, and the sentence for what was saved with it; empty if nothing was.
+    /// Maximum of a key, and the sentence about the fields saved with it; empty if nothing was
+    /// saved.
     pub fn worst(&self, key: u32) -> Option<(i128, String)> {
         let key = self.keys.key(key);
         let row = self.table()?.rows.iter().find(|row| *row.keys == *key)?;
@@ -166,17 +168,17 @@ impl State {
         Some((worst.value, labels.worst(worst)))
     }
 
-    /// What is shown of an interval.
+    /// Numbers of the interval shown.
     pub fn shown(&self) -> &Screenful {
         self.frozen.as_ref().unwrap_or(&self.now)
     }
 
-    /// Whether newer intervals are not shown.
+    /// Whether the display is frozen.
     pub fn is_frozen(&self) -> bool {
         self.frozen.is_some()
     }
 
-    /// Stops showing newer intervals, which are taken nevertheless; or shows them again.
+    /// Freezes the display, while readings go on, or unfreezes it.
     pub fn freeze(&mut self) {
         self.frozen = match self.frozen.take() {
             Some(_) => None,
@@ -185,7 +187,7 @@ impl State {
         self.arrange();
     }
 
-    /// Compares with the whole run up to now; or with each interval before again.
+    /// Sets the baseline to the run so far, or removes it.
     pub fn set_baseline(&mut self) {
         self.baseline = match (self.baseline.take(), &self.last) {
             (None, Some(last)) if self.now.elapsed > 0.0 => Some(self.measure_baseline(&last.table)),
@@ -215,18 +217,19 @@ impl State {
         }
     }
 
-    /// What a key is compared with, if there is a baseline.
+    /// Baseline of a key, if a baseline is set.
     pub fn base(&self, key: u32) -> Option<Base> {
         Some(self.baseline.as_ref()?.get(key))
     }
 
-    /// Tells how many lines of the table fit on the screen.
+    /// Sets the number of the table's lines that fit on the screen.
     pub fn set_page(&mut self, lines: u16) {
         self.page = usize::from(lines).max(1);
         self.show_selected();
     }
 
-    /// Which lines are shown, and in what order. To be called when anything has changed that this depends on.
+    /// Computes the lines to show, and their order. Must be called after each change that affects
+    /// these.
     pub fn arrange(&mut self) {
         if !self.columns.contains(&self.sort) {
             self.sort = Column::Rate;
@@ -236,7 +239,7 @@ impl State {
         let lines = self.shown().lines.iter().filter(matches);
         let number = |line: &Line| self.sort.number(line, self.base(line.key).as_ref());
         let mut order: Vec<_> = lines.map(|line| (number(line), line.key)).collect();
-        // No two are equal, so that lines keep their places.
+        // The order is total, so that lines keep their places.
         order.sort_unstable_by(|&(a, a_key), &(b, b_key)| {
             let keys = || match self.sort {
                 Column::Key => self.keys.key(a_key).cmp(self.keys.key(b_key)),
@@ -251,18 +254,18 @@ impl State {
         self.show_selected();
     }
 
-    /// The place of the selected line among those that are shown.
+    /// Index of the selected line among the lines shown.
     pub fn place(&self) -> usize {
         let place = |key| self.order.iter().position(|&shown| shown == key);
         self.selected.and_then(place).unwrap_or(0)
     }
 
-    /// The key whose line is selected, unless no line is shown.
+    /// Key of the selected line. `None` if the table is empty.
     pub fn current(&self) -> Option<u32> {
         self.order.get(self.place()).copied()
     }
 
-    /// Selects the line that is `by` lines below, or above if that is negative.
+    /// Moves the selection down by `by` lines, or up if it is negative.
     pub fn move_by(&mut self, by: isize) {
         let last = self.order.len().saturating_sub(1);
         let place = self.place().saturating_add_signed(by).min(last);
@@ -270,12 +273,12 @@ impl State {
         self.show_selected();
     }
 
-    /// How many lines of the table fit on the screen.
+    /// Number of the table's lines that fit on the screen.
     pub fn page(&self) -> usize {
         self.page
     }
 
-    /// Scrolls so that the selected line is on the screen.
+    /// Scrolls the selected line into view.
     fn show_selected(&mut self) {
         let place = self.place();
         let last_page = self.order.len().saturating_sub(self.page);
@@ -284,7 +287,7 @@ impl State {
     }
 }
 
-/// All keys of a row.
+/// Label of a row's keys.
 fn label(labels: Labels<'_>, table: &Table, row: &Row) -> String {
     let keys = table.keys.iter().zip(&row.keys);
     let keys: Vec<_> = keys.map(|(column, key)| labels.key(column, key)).collect();

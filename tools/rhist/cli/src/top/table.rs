@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The table: a line for each key.
+//! Draws the table: a line for each key.
 
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
@@ -15,7 +15,7 @@ use super::paint::Paint;
 use super::paint::safe;
 use super::state::State;
 
-/// Fewest cells for keys, for the mark before them, and for a trend.
+/// Width of the mark before keys, and minimum widths of keys and trends, in cells.
 const MIN_KEY: u16 = 10;
 const MARK: u16 = 1;
 const MIN_TREND: u16 = 6;
@@ -43,12 +43,12 @@ pub fn draw(state: &mut State, paint: &mut Paint, area: Rect) {
     }
 }
 
-/// Which columns there is room for, and where.
+/// Columns that fit, with their widths.
 struct Layout {
-    /// Columns beside the key, with their widths, in their order.
+    /// Columns other than the key, with their widths, in order.
     columns: Vec<(Column, u16)>,
     key: u16,
-    /// Width of the trend, 0 without one.
+    /// Width of the trend; 0 for none.
     trend: u16,
 }
 
@@ -136,7 +136,7 @@ fn draw_line(state: &State, table: &Table, line: &Line, paint: &mut Paint, area:
     }
 }
 
-/// The text in a cell.
+/// Text of a cell.
 fn cell(state: &State, table: &Table, line: &Line, column: Column) -> String {
     let base = state.base(line.key);
     let number = column.number(line, base.as_ref());
@@ -149,7 +149,7 @@ fn cell(state: &State, table: &Table, line: &Line, column: Column) -> String {
     }
 }
 
-/// Rates or medians of a key over time.
+/// Draws rates or medians of a key over time.
 fn trend(state: &State, key: u32, paint: &mut Paint, area: Rect) {
     let moments = state.history.last(area.width.into(), state.shown().pushed);
     let values: Vec<_> = moments

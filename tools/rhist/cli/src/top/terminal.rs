@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The terminal: what is drawn goes there, keys of the keyboard come from there. It is as before when this is dropped, and
-//! when the program panics.
+//! The terminal: output, and keys as input. Restored on drop, and if the program panics.
 
 use std::env;
 use std::io;
@@ -43,37 +42,37 @@ use super::input;
 use super::input::Key;
 use crate::signals::Signals;
 
-/// Size of a terminal that does not know it, as a serial console.
+/// Size if the terminal does not report one, such as a serial console.
 const DEFAULT_SIZE: (u16, u16) = (80, 24);
 
-/// How long the bytes of one key may take on a serial line.
+/// Time limit for the bytes of one key on a serial line.
 const KEY_TIME: Duration = Duration::from_millis(5);
 
-/// Whether the terminal is ours.
+/// Whether the terminal is in use by this program.
 static ENTERED: AtomicBool = AtomicBool::new(false);
 
-/// The terminal of this process, which is on its standard input and output.
+/// Terminal of this process, on its standard input and output.
 pub struct Terminal {
     backend: CrosstermBackend<BufWriter<Stdout>>,
-    /// What is on the screen.
+    /// Current contents of the screen.
     screen: Buffer,
-    /// Bytes of a key that is not whole yet.
+    /// Bytes of an incomplete key.
     pending: Vec<u8>,
-    /// Whether the program was stopped and goes on.
+    /// Set when the program continues after a suspension.
     resumed: Arc<AtomicBool>,
 }
 
-/// What [`Terminal::wait`] waited for.
+/// Result of [`Terminal::wait`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Input {
-    /// These keys were pressed; none, if time ran out or the size has changed.
+    /// Keys pressed; empty after a timeout, or if the size has changed.
     Keys(Vec<Key>),
-    /// A signal says that it is enough, or the terminal is gone.
+    /// Interrupted, or the terminal was closed.
     End,
 }
 
 impl Terminal {
-    /// Takes the terminal over.
+    /// Takes over the terminal.
     pub fn enter() -> io::Result<Self> {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
@@ -90,7 +89,7 @@ impl Terminal {
             resumed: Arc::default(),
         };
         flag::register(SIGCONT, Arc::clone(&terminal.resumed))?;
-        // Only so that it interrupts waiting.
+        // Registered only to interrupt waiting.
         flag::register(SIGWINCH, Arc::default())?;
         terminal.enter_again()?;
         Ok(terminal)
@@ -98,14 +97,14 @@ impl Terminal {
 
     fn enter_again(&mut self) -> io::Result<()> {
         ENTERED.store(true, Ordering::Relaxed);
-        // crossterm takes the mode for raw as long as it has not set it back.
+        // crossterm considers the mode as raw until it has reset it itself.
         disable_raw_mode()?;
         enable_raw_mode()?;
         queue!(self.backend, EnterAlternateScreen, Hide)?;
         self.clear()
     }
 
-    /// Stops the program, as job control of the shell has it, until it is told to go on.
+    /// Suspends the program, for the job control of the shell, until it is continued.
     pub fn stop(&mut self) -> io::Result<()> {
         leave();
         process::kill_process(process::getpid(), process::Signal::TSTP)?;
@@ -113,7 +112,8 @@ impl Terminal {
         self.enter_again()
     }
 
-    /// Takes the terminal over if another program had it while this one was stopped. Returns whether that is so.
+    /// Takes over the terminal again after a suspension, when another program may have used it.
+    /// Returns whether that was needed.
     pub fn resume(&mut self) -> io::Result<bool> {
         let resumed = self.resumed.swap(false, Ordering::Relaxed);
         if resumed {
@@ -122,18 +122,18 @@ impl Terminal {
         Ok(resumed)
     }
 
-    /// Forgets what is on the screen, so that all of it is drawn.
+    /// Clears the screen, so that everything is redrawn.
     pub fn clear(&mut self) -> io::Result<()> {
         self.screen = Buffer::empty(size());
         queue!(self.backend, Clear(ClearType::All))
     }
 
-    /// Whether the size is another one than that of what was drawn.
+    /// Whether the size has changed since the last draw.
     pub fn is_resized(&self) -> bool {
         self.screen.area != size()
     }
 
-    /// Whether it has shown nearly all that was drawn. A serial line needs a second for a screen.
+    /// Whether nearly all output was sent. A serial line needs a second for a screen.
     pub fn is_ready(&self) -> bool {
         let stdout = io::stdout();
         let mut fds = [PollFd::new(&stdout, PollFlags::OUT)];
@@ -141,7 +141,7 @@ impl Terminal {
         !matches!(rustix::event::poll(&mut fds, Some(&now)), Ok(0))
     }
 
-    /// Draws what has changed.
+    /// Draws the differences to the screen's contents.
     pub fn draw(&mut self, draw: impl FnOnce(&mut Buffer)) -> io::Result<()> {
         if self.is_resized() {
             self.clear()?;
@@ -153,7 +153,7 @@ impl Terminal {
         Write::flush(&mut self.backend)
     }
 
-    /// Waits for keys.
+    /// Waits for keys, a signal, or the timeout.
     pub fn wait(&mut self, signals: &Signals, timeout: Duration) -> io::Result<Input> {
         let stdin = io::stdin();
         let mut fds = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
@@ -185,20 +185,20 @@ impl Drop for Terminal {
     }
 }
 
-/// Gives the terminal back. If it is gone, there is nothing to be done about it.
+/// Restores the terminal. Ignores errors, since the terminal may be closed.
 fn leave() {
     if !ENTERED.swap(false, Ordering::Relaxed) {
         return;
     }
     let mut stdout = io::stdout().lock();
-    // Where there is no other screen, the prompt comes below what was shown.
+    // On terminals without an alternate screen, the prompt then appears below the output.
     let last = size().height.saturating_sub(1);
     let _ = queue!(stdout, MoveTo(0, last), Show, LeaveAlternateScreen);
     let _ = stdout.flush();
     let _ = disable_raw_mode();
 }
 
-/// The size of the screen.
+/// Size of the screen.
 fn size() -> Rect {
     let known = termios::tcgetwinsize(io::stdout()).ok();
     let known = known.filter(|size| size.ws_col > 0 && size.ws_row > 0);

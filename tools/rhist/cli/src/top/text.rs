@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Texts that may be longer than the screen: help, and the triggers.
+//! Draws texts that may be longer than the screen: help, and the triggers.
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -11,7 +11,7 @@ use super::paint::Paint;
 use super::paint::safe;
 use super::state::State;
 
-/// What it says about columns and figures, below the keys of the keyboard.
+/// Explanation of columns and figures, below the keys of the keyboard.
 const ABOUT: &str = "Rates, p50 and p99 are those of the interval; max is the largest value since the start, bold if it is of \
 this interval. change is against the interval before, or against the baseline, with which also p50 and p99 are then \
 compared. cost is that of all hits of the triggers, as measured on this machine; fill is that of the fullest histogram: when \
@@ -20,7 +20,7 @@ it is full, hits of new keys are dropped.";
 /// A paragraph, and its style.
 type Paragraph = (String, Style);
 
-/// What keys of the keyboard do, and what the figures are.
+/// Help: keys of the keyboard, and the meaning of the figures.
 pub fn help(paint: &Paint) -> Vec<Paragraph> {
     let mut paragraphs = vec![("Keys".into(), paint.look.strong())];
     for (keys, what) in KEYS {
@@ -31,7 +31,7 @@ pub fn help(paint: &Paint) -> Vec<Paragraph> {
     paragraphs
 }
 
-/// What was written to the kernel, and what has to be known about it.
+/// Commands written to the kernel, and notes.
 pub fn triggers(state: &State, paint: &Paint) -> Vec<Paragraph> {
     let mut paragraphs = vec![("Triggers".into(), paint.look.strong())];
     let question = &state.question;
@@ -51,7 +51,8 @@ pub fn triggers(state: &State, paint: &Paint) -> Vec<Paragraph> {
     paragraphs
 }
 
-/// Draws paragraphs into an area, from line `scroll`. Returns the last line from which there is something to draw.
+/// Draws paragraphs into an area, starting with line `scroll`. Returns the largest useful value of
+/// `scroll`.
 pub fn draw(paragraphs: &[Paragraph], scroll: u16, paint: &mut Paint, area: Rect) -> u16 {
     let lines = paragraphs.iter().flat_map(|(text, style)| {
         let lines = paint::wrap(&paint.look.text(text), area.width);

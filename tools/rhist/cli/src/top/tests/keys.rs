@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What keys of the keyboard do.
+//! Tests the effects of keys.
 
 use super::sample::press;
 use super::sample::reading;
@@ -12,7 +12,7 @@ use crate::top::look::Look;
 use crate::top::state::State;
 use crate::top::state::View;
 
-/// Keys that are shown, in their order.
+/// Keys shown, in order.
 fn order(state: &State) -> Vec<&str> {
     state.order.iter().map(|&key| state.keys.label(key)).collect()
 }

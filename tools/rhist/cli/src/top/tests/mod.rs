@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Tests of states and of what is drawn of them.
+//! Tests of the state, and of the screens drawn from it.
 
 mod hostile;
 mod keys;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A question, and readings that look like those of a machine.
+//! A question, and readings similar to the ones of a real machine.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -28,7 +28,7 @@ use crate::top::look::Look;
 use crate::top::screen;
 use crate::top::state::State;
 
-/// Tasks, what they wait at least (in ns), and how many of these waits there are in a second.
+/// Tasks, with their shortest wait in ns, and the number of waits per second.
 const TASKS: &[(&str, i128, u64)] = &[
     ("rcu_preempt", 900, 250),
     ("ksoftirqd/0", 2_300, 40),
@@ -60,7 +60,7 @@ pub fn question() -> Question {
     }
 }
 
-/// Totals after some seconds. Nodes wait ever longer.
+/// Totals after some seconds. Waits of node grow with time.
 pub fn reading(second: u64) -> Reading {
     let mut rows = Vec::new();
     let mut hits = 0;
@@ -89,7 +89,7 @@ pub fn reading(second: u64) -> Reading {
             values: vec![Value::Dist(dist)],
         });
     }
-    // A histogram has no entries without hits.
+    // Real histograms have no entries with 0 hits.
     rows.retain(|row| row.hits > 0);
     Reading {
         fill: Fill {
@@ -107,7 +107,7 @@ pub fn reading(second: u64) -> Reading {
     }
 }
 
-/// Totals after some seconds of bytes that were sent and of the longest queue: no distributions.
+/// Totals after some seconds: bytes sent, and the longest queue. No distributions.
 pub fn counts(second: u64) -> Reading {
     let row = |pid: u64| Row {
         keys: vec![Key::Number(pid.into()), Key::Text("curl".into())].into(),
@@ -164,7 +164,7 @@ fn table(key: &str, unit: Unit, fold: Fold, rows: Vec<Row>, second: u64) -> Tabl
     }
 }
 
-/// A state after readings of that many seconds.
+/// State after readings of that many seconds.
 pub fn state(readings: impl Fn(u64) -> Reading, seconds: u64) -> State {
     let mut state = State::new(question(), Names::elsewhere());
     for second in 0..=seconds {
@@ -173,7 +173,7 @@ pub fn state(readings: impl Fn(u64) -> Reading, seconds: u64) -> State {
     state
 }
 
-/// Presses keys. Those beyond letters have names in angle brackets.
+/// Presses keys. Keys other than characters have names in angle brackets.
 pub fn press(state: &mut State, keys: &str) -> Option<Request> {
     let mut last = None;
     let mut rest = keys;
@@ -194,14 +194,14 @@ pub fn press(state: &mut State, keys: &str) -> Option<Request> {
     last
 }
 
-/// What is drawn.
+/// Draws the screen.
 pub fn draw(state: &mut State, look: Look, width: u16, height: u16) -> Buffer {
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
     screen::draw(state, look, &mut buffer);
     buffer
 }
 
-/// The characters of what is drawn.
+/// The screen as text.
 pub fn show(state: &mut State, look: Look, width: u16, height: u16) -> String {
     let buffer = draw(state, look, width, height);
     let lines = buffer.content().chunks(width.into()).map(|line| {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What each view looks like.
+//! Tests the appearance of each view.
 
 use insta::assert_snapshot;
 use ratatui::style::Color;
@@ -96,7 +96,7 @@ fn before_the_first_interval() {
     assert_snapshot!("waiting", show(&mut state(reading, 0), FULL, 80, 12));
 }
 
-/// The style of the first character of a text on the screen.
+/// Style of the first character of a text on the screen.
 fn style_of(text: &str, look: Look) -> (Color, Modifier) {
     let mut state = state(counts, 3);
     let at = show(&mut state, look, 80, 24)
