@@ -1,16 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# examples.sh PROGRAM FOLDER: runs recipes on a machine that is kept busy, and writes what they print to FOLDER/NAME.txt, for
-# the manual. To be run as root in a guest with the module: scripts/vm -- sh tools/rhist/recipes/examples.sh build/command/rhist
-# build/examples. Then look at them, and copy those that show something to recipes/examples.
+# examples.sh PROGRAM FOLDER: runs recipes on a busy machine, and writes their output to
+# FOLDER/NAME.txt, for the manual. Run it as root in a guest with the module:
+#
+#   scripts/vm -- sh tools/rhist/recipes/examples.sh build/command/rhist build/examples
+#
+# Then review the files, and copy the instructive ones to recipes/examples.
 
 set -u
 rhist=$1 out=$2
 mkdir -p "$out"
 work=$(mktemp -d)
 
-# A disk that takes 2 ms for a request, and programs that use it, the CPUs, the network and each other.
+# Load: a disk that takes 2 ms per request, and programs that use it, the CPUs, the network, and
+# signals.
 modprobe null_blk nr_devices=1 gb=1 irqmode=2 completion_nsec=2000000 queue_mode=2 2>/dev/null
 ip link set lo up
 (cd "$work" && exec python3 -m http.server --bind 127.0.0.1 8000 >/dev/null 2>&1) &
@@ -29,7 +33,7 @@ while True:
 sh -c 'trap : USR1; while :; do sleep 0.1; kill -USR1 $$; done' &
 sleep 3
 
-# show NAME ARGUMENT…: what was typed, and the first lines of what was printed
+# show NAME ARGUMENT…: stores the command line, and the first lines of its output
 show()
 {
 	name=$1

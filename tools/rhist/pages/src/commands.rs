@@ -13,14 +13,14 @@ use rhist::args;
 use crate::Page;
 use crate::recipes::Entry;
 
-/// Commands with a page that is not from here.
+/// Commands whose pages are written elsewhere.
 const OTHERS: [&str; 1] = ["exec"];
 
-/// Before a list of them.
+/// Text before the list of recipes.
 const RECIPES: &str =
     "Any other command is the name of a recipe. rhist-recipes(7) has more of each, and of their options:";
 
-/// Files, and what they are for.
+/// Files, with their descriptions.
 const FILES: [(&str, &str); 3] = [
     (
         "/usr/share/rhist/recipes",
@@ -36,7 +36,7 @@ const FILES: [(&str, &str); 3] = [
     ),
 ];
 
-/// Exit codes, and what they mean.
+/// Exit statuses, with their meanings.
 const STATUS: [(&str, &str); 3] = [
     ("0", "What was asked was done."),
     ("1", "It could not be done."),
@@ -49,7 +49,7 @@ const STATUS: [(&str, &str); 3] = [
 /// Pages to read next.
 const SEE_ALSO: &str = "rhist-recipes(7), rhist-hist(7), rhist-exec(1), rhist(4)";
 
-/// The page of the program, and those of its commands.
+/// Pages of the program and its commands.
 pub fn pages(recipes: &[Entry]) -> anyhow::Result<Vec<Page>> {
     let mut program = args::program();
     program.build();
@@ -67,7 +67,7 @@ pub fn pages(recipes: &[Entry]) -> anyhow::Result<Vec<Page>> {
     Ok(pages)
 }
 
-/// What the arguments of a command tell of it.
+/// Page generated from the arguments of a command.
 fn page(command: Command) -> anyhow::Result<Page> {
     let version = env!("CARGO_PKG_VERSION");
     let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
@@ -81,7 +81,7 @@ fn page(command: Command) -> anyhow::Result<Page> {
     })
 }
 
-/// What the arguments of the program do not tell.
+/// Sections that the arguments of the program do not provide.
 fn more(recipes: &[Entry]) -> String {
     let mut roff = Roff::new();
     roff.control("SH", ["RECIPES"]).text([roman(RECIPES)]);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Writes the manual pages of rhist: `rhist(1)` and one for each command, from its arguments, and `rhist-recipes(7)`, from the
-//! recipes and what they printed when their examples were made; and with them those that are written by hand.
+//! Writes the manual pages of rhist: `rhist(1)` and a page for each command, generated from its
+//! arguments; `rhist-recipes(7)`, generated from the recipes and the output of their examples; and
+//! the pages written by hand.
 
 mod commands;
 mod recipes;
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use anyhow::bail;
 
-/// Pages about what is neither a command nor a recipe.
+/// Pages written by hand, about other subjects than commands and recipes.
 const WRITTEN: [(&str, &str); 2] = [
     ("rhist.service.8", include_str!("../written/rhist.service.8")),
     ("rhist.toml.5", include_str!("../written/rhist.toml.5")),
@@ -41,7 +42,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// All pages, with the recipes of a folder.
+/// Generates all pages. `folder` contains the recipes.
 fn pages(folder: &Path) -> anyhow::Result<Vec<Page>> {
     let recipes = recipes::read(folder)?;
     let mut pages = commands::pages(&recipes)?;
@@ -57,7 +58,7 @@ fn pages(folder: &Path) -> anyhow::Result<Vec<Page>> {
 mod tests {
     use super::*;
 
-    /// Of the package.
+    /// Recipes of the package.
     const RECIPES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../recipes");
 
     #[test]
@@ -73,7 +74,7 @@ mod tests {
         for page in &pages {
             let (name, section) = page.file.rsplit_once('.').unwrap();
             assert!(page.text.contains(&format!("\n.TH {name} {section} ")), "{}", page.file);
-            // What looks for pages reads this line.
+            // Programs that index pages parse this line.
             let named = page.text.lines().skip_while(|line| *line != ".SH NAME").nth(1).unwrap();
             assert!(
                 named.starts_with(&name.replace('-', "\\-")) && named.contains(" \\- "),

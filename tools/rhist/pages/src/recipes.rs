@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `rhist-recipes(7)`: what each recipe measures, and what it printed.
+//! `rhist-recipes(7)`: descriptions of the recipes, with the output of their examples.
 
 use std::fs;
 use std::path::Path;
@@ -19,17 +19,17 @@ use rhist_core::recipe::Recipe;
 
 use crate::Page;
 
-/// A recipe, by its name.
+/// A recipe with its name and example.
 pub struct Entry {
-    /// The name, as on the command line.
+    /// Name on the command line.
     pub name: String,
-    /// What its file says.
+    /// Contents of its file.
     pub recipe: Recipe,
-    /// What was typed and what was printed, in `examples/NAME.txt` beside it; empty if there is no such file.
+    /// Command line and output from `examples/NAME.txt`; empty if the file does not exist.
     pub example: String,
 }
 
-/// Before the recipes.
+/// Introduction before the recipes.
 const ABOUT: [&str; 3] = [
     "A recipe is a question about the kernel with a name. It is a file: which events are counted, or between which of them \
      time passes, and how the answer is read. rhist makes triggers from it, which count in the kernel; --dry-run prints \
@@ -40,7 +40,7 @@ const ABOUT: [&str; 3] = [
      which are good to begin with. One with the same name takes the place of another.",
 ];
 
-/// The recipes of a folder, sorted by name.
+/// Reads the recipes of a folder, sorted by name.
 pub fn read(folder: &Path) -> anyhow::Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for file in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
@@ -58,7 +58,7 @@ pub fn read(folder: &Path) -> anyhow::Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// The page of these recipes.
+/// Generates the page of these recipes.
 pub fn page(entries: &[Entry]) -> anyhow::Result<Page> {
     let mut roff = Roff::new();
     let version = concat!("rhist ", env!("CARGO_PKG_VERSION"));
@@ -94,7 +94,7 @@ pub fn page(entries: &[Entry]) -> anyhow::Result<Page> {
     })
 }
 
-/// The options of all recipes.
+/// Section with the options common to all recipes.
 fn options() -> anyhow::Result<String> {
     let command = RunArgs::augment_args(Command::new("rhist").disable_help_flag(true));
     let mut text = Vec::new();
@@ -107,7 +107,7 @@ fn options() -> anyhow::Result<String> {
     Ok(String::from_utf8(text).context("options are not UTF-8")? + &roff.to_roff())
 }
 
-/// One recipe.
+/// Adds the section of a recipe.
 fn section(roff: &mut Roff, entry: &Entry) {
     let Entry { name, recipe, example } = entry;
     roff.control("SS", [name.replace('-', "\\-").as_str()]);
@@ -151,12 +151,12 @@ fn section(roff: &mut Roff, entry: &Entry) {
     }
 }
 
-/// A word, and what it means.
+/// Adds a term with its explanation.
 fn term(roff: &mut Roff, word: Inline, about: &str) {
     roff.control("TP", []).text([word]).text(inlines(about));
 }
 
-/// Paragraphs with empty lines between them.
+/// Adds paragraphs, which are separated by empty lines.
 fn paragraphs(roff: &mut Roff, text: &str) {
     for paragraph in text
         .split("\n\n")
@@ -169,7 +169,7 @@ fn paragraphs(roff: &mut Roff, text: &str) {
     }
 }
 
-/// A text, with what is between backquotes as it is typed.
+/// Formats a text; the parts between backquotes become bold.
 fn inlines(text: &str) -> Vec<Inline> {
     let parts = text.split('`').enumerate();
     parts
@@ -177,7 +177,7 @@ fn inlines(text: &str) -> Vec<Inline> {
         .collect()
 }
 
-/// Lines that keep their form, as what a terminal shows.
+/// Adds lines without filling, such as the output of a terminal.
 fn as_it_is(roff: &mut Roff, text: &str) {
     roff.control("PP", []).control("RS", ["4"]).control("nf", []);
     for line in text.trim_end().lines() {
