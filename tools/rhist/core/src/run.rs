@@ -224,8 +224,8 @@ impl Run {
     }
 
     /// Makes all triggers count at once: the measurement begins here. It excludes the creation of
-    /// the triggers. No start is lost or matched wrongly because the trigger of its end did not
-    /// exist yet.
+    /// the triggers. No start is matched with a later end because the trigger for its own end did
+    /// not exist yet.
     pub fn begin(&mut self) -> Result<(), StartError> {
         self.begin = Time::now();
         self.missed_before = missed::read(&self.tracefs, &self.plan);

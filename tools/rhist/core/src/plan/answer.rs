@@ -228,7 +228,7 @@ impl Answer {
         if part.shows == Shows::Void {
             return;
         }
-        // The entries of these are pending starts, not rows of the answer.
+        // Entries of these triggers are keyed like starts, and are not rows of the answer.
         let is_of_starts = matches!(part.shows, Shows::Nothing | Shows::Ends);
         reading.fill = reading.fill.max(Fill {
             entries: histogram.entries,

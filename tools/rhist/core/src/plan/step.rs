@@ -4,8 +4,8 @@
 
 use std::fmt;
 
-/// Number of concurrent calls that a return probe can track (`KRETPROBE_MAXACTIVE_MAX`). The
-/// default is two per CPU, or ten; calls beyond the number are missed.
+/// Limit of concurrent calls that a return probe can track (`KRETPROBE_MAXACTIVE_MAX`). The
+/// default is two per CPU, or ten; further calls are missed.
 pub const MOST_ACTIVE: u32 = 4096;
 
 /// Identifier in the names of a run's objects. Contains the process, so that names of two runs
@@ -62,8 +62,8 @@ impl Id {
         Self("1".to_owned())
     }
 
-    /// ID of one of several runs of this process. Like [`Self::second()`], no other process can
-    /// have it.
+    /// ID of one of several runs of this process. Unique among processes, like
+    /// [`Self::second()`].
     pub fn numbered(&self, number: u32) -> Self {
         Self(format!("{}{number:06}", self.0))
     }

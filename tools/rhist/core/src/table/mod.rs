@@ -128,8 +128,8 @@ pub struct Worst {
 pub struct Losses {
     /// Hits whose keys got no entry.
     pub dropped: u64,
-    /// Dropped hits of starts, or of ends that look up starts. Their entries are pending starts,
-    /// not rows.
+    /// Part of `dropped`: hits of starts, or of ends that look up starts. Their entries are not
+    /// rows of the table.
     pub dropped_starts: u64,
     /// Values without a bucket in a distribution; its count, sum, minimum and maximum include them.
     pub no_bucket: Option<u64>,
