@@ -43,8 +43,7 @@ pub fn read(tracefs: &Tracefs, plan: &Plan) -> Option<u64> {
     }
 }
 
-/// Explains why none of the probes of a plan is called, if the machine's settings
-/// disable them.
+/// Explains why none of the probes of a plan is called, if the machine's settings disable them.
 pub fn disabled(plan: &Plan) -> Option<&'static str> {
     let is_off = |path: &str| fs::read_to_string(path).is_ok_and(|text| text.trim() == "0");
     let is_fprobe = |step: &Step| matches!(step, Step::Probe { definition, .. } if definition.starts_with('f'));
