@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The command as it is run: where its output goes, and recipes of a user.
+//! Runs the command: destinations of its output, and recipes of a user.
 
 mod receiver;
 
@@ -49,7 +49,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A recording of so many hits each second.
+/// A recording with this number of hits per second.
 fn record(path: &Path, seconds: u64, hits: u64) {
     let question = Question {
         name: "waits".to_owned(),
@@ -210,7 +210,7 @@ fn units_need_rhist() {
     assert!(stderr(&output).contains(expected), "{}", stderr(&output));
 }
 
-/// A pipe that is full, and its end for reading.
+/// A full pipe, with its end for reading.
 fn full_pipe() -> (io::PipeReader, io::PipeWriter) {
     let (reader, mut writer) = io::pipe().unwrap();
     fcntl_setfl(&writer, OFlags::NONBLOCK).unwrap();
@@ -219,7 +219,8 @@ fn full_pipe() -> (io::PipeReader, io::PipeWriter) {
     (reader, writer)
 }
 
-/// Whatever is written to, and whatever signal comes, it ends what waits for a reader who reads no more.
+/// A signal ends a command that is blocked on a reader which no longer reads, for each destination
+/// of output and each signal.
 #[test]
 fn a_signal_ends_what_nobody_reads() {
     let home = tempfile::tempdir().unwrap();
@@ -247,7 +248,7 @@ fn a_signal_ends_what_nobody_reads() {
         (start("push --replay a --to http://127.0.0.1:1", true), Signal::TERM, 1),
         (start("serve --config etc --listen 127.0.0.1:0", true), Signal::TERM, 1),
     ];
-    // It may wait for a pager after one Ctrl-C.
+    // After one Ctrl-C, it may wait for a pager.
     let mut patient = start(top, false);
     thread::sleep(Duration::from_secs(1));
     kill_process(Pid::from_child(&patient), Signal::INT).unwrap();
@@ -266,7 +267,7 @@ fn a_signal_ends_what_nobody_reads() {
     patient.wait().unwrap();
 }
 
-/// What a run has left that is gone: the journal, and the instance.
+/// Objects of a dead run: the journal, and the instance.
 fn leave(home: &Path, id: &str, lines: &str) {
     for folder in ["run", "tracing/instances", "tracing/events"] {
         fs::create_dir_all(home.join(folder)).unwrap();
@@ -321,12 +322,13 @@ fn the_state_tells_what_is_whose() {
         assert!(text.contains(line), "{text}");
     }
     assert!(!instances.join("rhist-1_2").exists() && !text.contains("rhist-1_2"));
-    // With the module, its own instance is none of others'.
+    // With the module loaded, its own instance is not listed.
     fs::write(home.path().join("tracing/hist_stats"), "").unwrap();
     assert!(status(home.path(), &[]).contains("Instances of others: mine, rhist-7_7, rhist-mine\n"));
 }
 
-/// Each command with each option that several have: those that it does not know are refused, and nothing is done.
+/// Tries each command with each common option: unsupported ones are rejected before anything is
+/// done.
 #[test]
 fn options_that_a_command_does_not_know() {
     const OPTIONS: [&str; 7] = [
@@ -351,7 +353,7 @@ fn options_that_a_command_does_not_know() {
     fs::create_dir(home.path().join("etc")).unwrap();
     let (url, _requests) = receiver("200 OK");
     let push = format!("push --to {url} --replay a");
-    // The words of each command, and the options that it knows.
+    // Words of each command, and its supported options.
     for (line, known) in [
         ("", "dry-run"),
         ("count sched_switch", "dry-run keep quiet text json folded svg"),
@@ -386,14 +388,14 @@ fn options_that_a_command_does_not_know() {
                 Some((first, rest)) => [&[*first, option][..], rest].concat(),
                 None => vec![option],
             };
-            // What follows is the program's, or a file.
+            // After exec, the option would belong to the program.
             let behind = [&words[..], &[option]].concat();
             let mut lines = vec![before, within];
             if words.first().is_none_or(|first| *first != "exec") {
                 lines.push(behind);
             }
             for words in lines {
-                // What is known and begins to measure would fail later, if at all.
+                // Supported options that start a measurement would fail later, if at all.
                 if is_known && !words.iter().any(|word| ["--dry-run", "--replay"].contains(word)) && has_to_run(line) {
                     continue;
                 }
@@ -403,7 +405,7 @@ fn options_that_a_command_does_not_know() {
                     .output()
                     .unwrap();
                 let said = stderr(&output);
-                // What stands behind exec is a program.
+                // The word after exec is a program.
                 let (status, sentences) = match said.contains("there is no command") {
                     true => (127, &["there is no command"][..]),
                     false => (2, &REFUSALS[..]),
@@ -420,7 +422,7 @@ fn options_that_a_command_does_not_know() {
     assert!(!home.path().join("new").exists());
 }
 
-/// Whether a line measures if nothing is wrong with it.
+/// Whether a valid command line measures.
 fn has_to_run(line: &str) -> bool {
     ["count", "between", "runqlat", "top runqlat", "record", "push runqlat"]
         .iter()
@@ -516,7 +518,7 @@ fn recipes_of_a_user() {
         assert!(said.contains(sentence), "{line}: {said}");
         assert!(!said.contains("did you mean"), "{line}: {said}");
     }
-    // Completion says nothing of them, and completes the others.
+    // Completion ignores them, and completes the others.
     for shell in ["bash", "zsh", "fish"] {
         let (code, shown, said) = run("-- rhist mine --dr", shell);
         assert_eq!((code, said.as_str()), (Some(0), ""), "{shown}");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Completion, as bash asks for it, on a tracing directory with as many events as that of a distribution's kernel.
+//! Completion as bash requests it, on a tracing directory with as many events as a distribution's
+//! kernel.
 
 use std::fs;
 use std::path::Path;
@@ -10,13 +11,13 @@ use std::sync::Mutex;
 
 const RHIST: &str = env!("CARGO_BIN_EXE_rhist");
 
-/// Events of Debian's kernel, roughly.
+/// Approximate number of events in Debian's kernel.
 const EVENTS: usize = 2000;
 
-/// What one completion may take of a CPU, in milliseconds.
+/// Limit of CPU time for one completion, in milliseconds.
 const MOST_MS: f64 = 30.0;
 
-/// Both tests have children, whose time is measured.
+/// Serializes the tests, since both measure the time of their children.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// A tracing directory with [`EVENTS`] events, of which only `sched:sched_switch` has fields.
@@ -81,7 +82,8 @@ fn it_takes_no_time() {
 fn bash_gets_words_with_colons() {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(|error| error.into_inner());
     let root = tracefs();
-    // What readline does: words taken apart at : and =, and the part behind the last of these signs as $2.
+    // Imitates readline: splits words at : and =, and passes the part after the last of these signs
+    // as $2.
     let script = r#"
         rhist() { "$RHIST" "$@"; }
         source <(COMPLETE=bash "$RHIST")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What is said of command lines that ask for what there is not. The grammar of keys and filters has its own snapshots.
+//! Messages for command lines that refer to missing things. The grammar of keys and filters has its
+//! own snapshots.
 
 use std::ffi::OsString;
 
@@ -10,7 +11,7 @@ use rhist::ask::Ask;
 use rhist::diagnostic::Diagnostic;
 use rhist_core::tracefs::Tracefs;
 
-/// A tracing directory.
+/// Tracing directory with the events of the fixtures.
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../core/tests/fixtures");
 
 fn said(line: &[&str]) -> String {
@@ -117,7 +118,7 @@ fn what_the_kernel_would_refuse_or_never_find() {
     assert_snapshot!(shown.join("\n"));
 }
 
-/// Without --on, times belong to the task that runs: for some events, that is anybody.
+/// Without --on, times belong to the running task, which is an arbitrary one for some events.
 #[test]
 fn a_key_that_cannot_be_right() {
     let on = |line: &[&str]| {
@@ -137,15 +138,16 @@ fn a_key_that_cannot_be_right() {
         on(&["workqueue_queue_work", "workqueue_execute_start"]).as_deref(),
         Some("work")
     );
-    // It is sent by one task and delivered to another one, whose number is another field there.
+    // A signal is sent by one task and delivered to another, whose number is in another field
+    // there.
     let delivered = on(&["signal_generate", "signal_deliver"]);
     assert_eq!(delivered.as_deref(), Some("pid=common_pid"));
-    // The idle task runs on all CPUs at once, and so do softirqs over it.
+    // The idle task runs on all CPUs at once, and softirqs on top of it do too.
     assert_eq!(
         on(&["softirq_entry", "softirq_exit"]).as_deref(),
         Some("common_cpu,vec")
     );
-    // The task that leaves the CPU is none of which the second event tells.
+    // The second event does not concern the task that leaves the CPU.
     let delivered = on(&["sched_switch", "signal_deliver"]);
     assert_eq!(delivered.as_deref(), Some("next_pid=common_pid"));
     for line in [
@@ -193,7 +195,7 @@ fn an_end_that_is_passed_over_ends_its_time() {
     let voids = |line: &[&str]| said(line).matches("over0_0=").count();
     let between = ["between", "sched_waking", "sched_switch", "--on", "pid=next_pid"];
     let with = |more: &[&'static str]| [&between[..], more].concat();
-    // Of each, the undoing, too.
+    // Number of triggers that void the start.
     assert_eq!(voids(&with(&[])), 0);
     assert_eq!(voids(&with(&["--where", "prev_prio < 100"])), 1);
     assert_eq!(voids(&with(&["-c", "bash"])), 1);

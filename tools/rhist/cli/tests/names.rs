@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Numbers are named as the format of their event says, whichever command shows them.
+//! Numbers have the names from the format of their event in all commands.
 
 use std::ffi::OsString;
 use std::fs;
@@ -26,10 +26,10 @@ use rustix::fs::FileType;
 use rustix::fs::Mode;
 use rustix::fs::mknodat;
 
-/// A tracing directory.
+/// Tracing directory with the events of the fixtures.
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../core/tests/fixtures");
 
-/// Softirqs by their number. The probe is of no use but that it is written before the trigger.
+/// Counts softirqs by number. The probe only serves to be written before the trigger.
 const RECIPE: &str = r#"
 summary = "softirqs"
 about = "softirqs"
@@ -51,8 +51,8 @@ Totals:
     Dropped: 0
 ";
 
-/// What it says on a tracing directory where the softirq 3 happens. In the end it cannot remove what it has made, as files
-/// are in it that are not of a kernel.
+/// Output on a tracing directory where softirq 3 happens. In the end the removal fails, because the
+/// instance contains files that a kernel's would not.
 fn rhist(line: &str) -> Output {
     let root = tempfile::tempdir().unwrap();
     let at = |path: &str| root.path().join(path);
@@ -63,7 +63,7 @@ fn rhist(line: &str) -> Output {
     fs::write(at("rhist/recipes/mine.toml"), RECIPE).unwrap();
     let given = RECIPE.replace("softirq_entry", "{event}") + "[[args]]\nname = 'event'\nhelp = 'which of irq'\n";
     fs::write(at("rhist/recipes/given.toml"), given).unwrap();
-    // Who writes to it waits for a reader, which comes when the instance has its files.
+    // A writer to the FIFO waits for the reader, which comes when the instance has its files.
     mknodat(CWD, at("dynamic_events"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     let child = Command::new(env!("CARGO_BIN_EXE_rhist"))
         .args(line.split(' '))
@@ -89,7 +89,7 @@ fn rhist(line: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// What is in a folder, once there is anything.
+/// The first entry of a folder, as soon as one exists.
 fn first_in(folder: &Path) -> PathBuf {
     let begin = Instant::now();
     loop {
@@ -132,7 +132,7 @@ fn recorded() {
     );
 }
 
-/// Others than those that are counted would be counted, too.
+/// Additional renames would be counted, too.
 #[test]
 fn counted_renames_are_recognized() {
     let root = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What cannot be printed, and words that are no text, end nothing in a panic.
+//! Checks that output errors, and arguments that are not UTF-8, do not cause a panic.
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::process::Stdio;
 
-/// The command on a tracing directory in which nothing can be made.
+/// The command on a tracing directory that does not allow instances.
 fn rhist(run: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rhist"));
     command
@@ -48,7 +48,7 @@ fn a_file_whose_name_is_no_text() {
         .arg(file)
         .args(["count", "sched_switch", "-d", "0.1"]);
     let output = command.output().unwrap();
-    // There is no folder for instances.
+    // The folder for instances is missing.
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(
         String::from_utf8_lossy(&output.stderr).contains("no instance could be made"),

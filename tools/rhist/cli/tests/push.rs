@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `rhist push`, as it is run.
+//! Runs `rhist push`.
 
 mod receiver;
 
@@ -26,7 +26,7 @@ use serde_json::Value as Json;
 
 use receiver::receiver;
 
-/// A recording of three seconds, in each of which `sed` waits twice.
+/// A recording of three seconds, with two waits of `sed` in each.
 fn record(folder: &Path) -> PathBuf {
     let path = folder.join("waits.jsonl");
     let question = Question {
@@ -74,7 +74,7 @@ fn record(folder: &Path) -> PathBuf {
     path
 }
 
-/// The exit status, and what is said.
+/// Exit status and messages.
 fn push(folder: &Path, args: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rhist"));
     command
@@ -122,7 +122,7 @@ fn a_recording_is_pushed() {
         assert_eq!(point["count"], "2");
     }
 
-    // As variables say it.
+    // Settings from variables.
     let variables = [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", url.as_str()),
         ("OTEL_EXPORTER_OTLP_HEADERS", "x-scope-orgid=a"),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `rhist report` and `rhist diff`, as they are run.
+//! Runs `rhist report` and `rhist diff`.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ use rhist_core::table::Value;
 use rhist_core::table::Worst;
 use tempfile::TempDir;
 
-/// A generator of pseudorandom numbers from 0 to 1 (xorshift64*).
+/// Generator of pseudorandom numbers from 0 to 1 (xorshift64*).
 struct Random(u64);
 
 impl Random {
@@ -62,7 +62,7 @@ fn time(seconds: u64) -> Time {
     }
 }
 
-/// A recording of so many seconds in which `sed` waits for around `middle` nanoseconds.
+/// A recording of some seconds, in which the waits of `sed` are around `middle` nanoseconds.
 fn record(folder: &Path, name: &str, seconds: u64, middle: f64) -> PathBuf {
     let mut random = Random(88_172_645_463_325_252 + seconds);
     let path = folder.join(name);
@@ -124,7 +124,7 @@ fn rhist(folder: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// What is printed, then what is said, and the status if it is not 0.
+/// Output, messages, and the status if it is not 0.
 fn printed(folder: &Path, args: &[&str]) -> String {
     let output = rhist(folder, args).output().unwrap();
     let [out, error] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
@@ -165,7 +165,7 @@ fn reports() {
             .sum::<u64>()
     };
     assert_eq!(lines[..3].iter().map(hits).sum::<u64>(), hits(&lines[3]));
-    // A heat map has a cell for each bucket, but no bars; all together have bars.
+    // A heat map has a cell for each bucket, but no bars; the total has bars.
     let pictures = [&["-i"][..], &[]].map(|options| {
         printed(
             folder,

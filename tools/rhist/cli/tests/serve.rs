@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `rhist check` and `rhist serve` where no kernel is: what is wrong with a configuration, and how clients are answered.
+//! `rhist check` and `rhist serve` without a kernel: faults in a configuration, and answers to
+//! clients.
 
 mod receiver;
 
@@ -49,7 +50,7 @@ fn rhist(home: &Path) -> Command {
     command
 }
 
-/// What `rhist check` says of a file.
+/// Exit status and messages of `rhist check` for a file.
 fn check(text: &str) -> (Option<i32>, String) {
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("a.toml"), text).unwrap();
@@ -113,7 +114,7 @@ fn what_is_wrong_with_a_trigger() {
         let (status, said) = check(&text);
         assert!(status == Some(2) && said.contains(expected), "{trigger}: {said}");
     }
-    // What refers to variables is left to the kernel.
+    // Variables are left to the kernel.
     let trigger =
         "hist:keys=next_pid,prev_pid:vals=hitcount,next_prio:lat=common_timestamp-$ts0:onmax($lat).save(next_comm)";
     let text = format!("[histogram.a]\nevent = \"sched:sched_switch\"\ntrigger = \"{trigger}\"\n");
@@ -174,7 +175,7 @@ struct Service {
     child: Child,
     address: String,
     home: tempfile::TempDir,
-    /// What it says after its start, until it ends.
+    /// Messages after its start, until it ends.
     said: mpsc::Receiver<String>,
 }
 
@@ -183,7 +184,7 @@ impl Service {
         Self::of("", |_| ())
     }
 
-    /// One with this configuration, after something was prepared.
+    /// Starts a service with this configuration, after a preparation.
     fn of(config: &str, prepare: impl FnOnce(&Path)) -> Self {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join("a.toml"), config).unwrap();
@@ -214,7 +215,7 @@ impl Service {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits until this is in the metrics.
+    /// Waits until the metrics contain this line.
     fn tells(&self, line: &str) {
         let begin = Instant::now();
         while !self.get("/metrics", "").lines().any(|one| one == line) {
@@ -233,10 +234,10 @@ impl Service {
         stream
     }
 
-    /// All that is answered to these bytes, until the end.
+    /// Complete answer to these bytes.
     fn ask(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect();
-        // It may be refused before all of it was sent.
+        // The service may refuse the request before all of it was sent.
         let _ = stream.write_all(bytes);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -254,7 +255,7 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        // Unless it has been waited for.
+        // Skipped if the test has waited for it.
         if let Ok(None) = self.child.try_wait() {
             self.signal(Signal::TERM);
         }
@@ -299,7 +300,7 @@ fn requests_are_answered() {
         refused.starts_with("HTTP/1.1 413 ") && refused.ends_with("\r\n\r\n"),
         "{refused}"
     );
-    // What could be read in two ways.
+    // Ambiguous requests.
     for headers in [
         "",
         "Host: localhost\r\nHost: localhost\r\n",
@@ -310,7 +311,7 @@ fn requests_are_answered() {
     }
     let other = service.get("http://evil.example/metrics", "Host: localhost\r\n");
     assert_eq!(status(other), "HTTP/1.1 400 Bad Request");
-    // Without a Host, that of the target counts.
+    // Without a Host, the target's host is used.
     let other = service.ask(b"GET http://evil.example/metrics HTTP/1.0\r\n\r\n");
     assert_eq!(status(other), "HTTP/1.1 403 Forbidden");
     let whole = service.get(&format!("http://{}/healthz", service.address), "");
@@ -332,7 +333,7 @@ fn hostile_clients_keep_nobody_waiting() {
     let mut idle: Vec<TcpStream> = Vec::new();
     for round in 0..100 {
         let mut stream = service.connect();
-        // Half a request, none at all, or many whose answers nobody reads.
+        // Half a request, none at all, or many without reading the answers.
         let bytes = match round % 3 {
             0 => b"GET /metrics HTTP/1.1\r\nHo".to_vec(),
             1 => Vec::new(),
@@ -349,7 +350,7 @@ fn hostile_clients_keep_nobody_waiting() {
             .contains("rhist_serve_connections_dropped_total")
     );
     assert!(begin.elapsed() < Duration::from_secs(5));
-    // Those that came first had to make room.
+    // The first connections had to make way.
     let closed = |stream: &mut TcpStream| {
         stream.set_nonblocking(false).unwrap();
         match stream.read(&mut [0; 1]) {
@@ -361,7 +362,7 @@ fn hostile_clients_keep_nobody_waiting() {
     assert!(closed(&mut idle[1]));
 }
 
-/// Clock ticks of the CPU that a process has used.
+/// CPU time of a process, in clock ticks.
 fn cpu_ticks(pid: u32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let (_, fields) = stat.rsplit_once(") ").unwrap();
@@ -374,7 +375,7 @@ fn without_files_it_waits() {
     let service = Service::start();
     let pid = Pid::from_child(&service.child);
     let before = getrlimit(Resource::Nofile);
-    // The first that is free is none any more.
+    // The first free descriptor is above the limit, so the service cannot open another.
     let is_free = |file: &u64| !Path::new(&format!("/proc/{}/fd/{file}", service.child.id())).exists();
     let files = (0..).find(is_free);
     let limit = Rlimit {
@@ -435,7 +436,7 @@ fn what_is_wrong_with_a_receiver() {
     }
 }
 
-/// A batch that a service before has left for a receiver.
+/// A batch left for a receiver by a previous service.
 fn leave(home: &Path, url: &str) {
     let endpoint = Endpoint::new(url).unwrap();
     let mut queue = Queue::open(&home.join("state"), endpoint.url(), Limits::default()).unwrap();
@@ -464,14 +465,14 @@ fn what_was_left_is_pushed_also_to_another_receiver() {
     assert_eq!(at_second.try_iter().count(), 0);
     fs::write(service.home.path().join("a.toml"), push_to(&second)).unwrap();
     service.signal(Signal::HUP);
-    // Batches for the first receiver are still counted.
+    // Batches for the first receiver still count.
     service.tells("rhist_push_batches_total{result=\"accepted\"} 2");
     assert_eq!(
         at_second.try_iter().map(|(_, body)| body).collect::<Vec<_>>(),
         [second.as_bytes()]
     );
     assert_eq!(at_first.try_iter().count(), 0);
-    // One that makes no sense changes nothing.
+    // An invalid configuration changes nothing.
     fs::write(service.home.path().join("a.toml"), "[push]\nto = \"ftp://x\"\n").unwrap();
     service.signal(Signal::HUP);
     service.tells("rhist_serve_config_last_reload_successful 0");
@@ -492,7 +493,7 @@ fn what_is_lost_is_told_at_the_end() {
 
 #[test]
 fn a_receiver_keeps_the_end_waiting_for_seconds_only() {
-    // Who listens, and takes no connection.
+    // Listens, but accepts no connections.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = format!("http://{}", listener.local_addr().unwrap());
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -507,7 +508,7 @@ fn a_receiver_keeps_the_end_waiting_for_seconds_only() {
             "{url}: {:?}",
             begin.elapsed()
         );
-        // The next one has it.
+        // The next service would find it.
         let url = Endpoint::new(&url).unwrap().url().to_owned();
         let queue = Queue::open(&service.home.path().join("state"), &url, Limits::default()).unwrap();
         assert_eq!(queue.len(), 1);

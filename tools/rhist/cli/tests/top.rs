@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `rhist top` in a terminal, which is tmux. Where that is not installed, these tests are skipped, and say so.
+//! Runs `rhist top` in a terminal provided by tmux. Without tmux, these tests are skipped with a
+//! message.
 
 #[path = "top/sample.rs"]
 mod sample;
@@ -28,7 +29,7 @@ fn start(tmux: &Tmux, environment: &str) {
     tmux.wait_for("END OF RECORDING");
 }
 
-/// Checks that the terminal is as it was before.
+/// Checks that the terminal is as before.
 fn assert_sane(tmux: &Tmux) {
     tmux.wait_until(|screen| screen.trim_end().ends_with('$'));
     assert_eq!(tmux.ask("#{alternate_on} #{cursor_flag}"), "0 1");
@@ -207,7 +208,7 @@ fn a_picture_of_the_last_screen() {
         picture.starts_with("<svg") && picture.ends_with("</svg>\n"),
         "{picture}"
     );
-    // 80 times 24 cells, and space around them.
+    // 80 times 24 cells, and a margin.
     assert!(picture.contains("width=\"600\" height=\"408\""), "{picture}");
     assert!(picture.contains(">node</text>"), "{picture}");
     let output = Command::new(env!("CARGO_BIN_EXE_rhist"))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A recording that looks like that of a machine.
+//! A recording similar to one of a real machine.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use rhist_core::table::Time;
 use rhist_core::table::Unit;
 use rhist_core::table::Value;
 
-/// Tasks, what they wait at least (in ns), and how many of these waits there are in a second.
+/// Tasks, with their shortest wait in ns, and the number of waits per second.
 const TASKS: [(&str, u64, u64); 9] = [
     ("rcu_preempt", 900, 250),
     ("ksoftirqd/0", 2_300, 40),
@@ -33,7 +33,7 @@ const TASKS: [(&str, u64, u64); 9] = [
     ("\x1b]2;owned\x07", 7_000, 20),
 ];
 
-/// Writes a recording of that many seconds.
+/// Writes a recording of some seconds.
 pub fn write(path: &Path, seconds: u64) {
     let question = Question {
         name: "runqlat".into(),
@@ -71,7 +71,7 @@ pub fn write(path: &Path, seconds: u64) {
     }
 }
 
-/// Writes a recording of a second of interrupts, by number, on a machine that had names for them.
+/// Writes a recording of one second of interrupts, by number, on a machine with names for them.
 pub fn write_interrupts(path: &Path, proc: &Path) {
     std::fs::write(
         proc.join("interrupts"),

@@ -10,16 +10,16 @@ use std::time::Instant;
 
 use tempfile::TempDir;
 
-/// How long anything may take.
+/// Limit of each wait.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A server of tmux with one window, which ends with this.
+/// A tmux server with one window, which ends on drop.
 pub struct Tmux {
     dir: TempDir,
 }
 
 impl Tmux {
-    /// Starts it. Without tmux, says so and returns `None`.
+    /// Starts the server. Without tmux, prints a message and returns `None`.
     pub fn start(test: &str, width: u16, height: u16) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
             eprintln!("SKIP {test}: tmux is not installed");
@@ -44,12 +44,12 @@ impl Tmux {
         Some(tmux)
     }
 
-    /// A directory of its own, in which the shell is.
+    /// Working directory of the shell.
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
 
-    /// Runs a command of tmux, and returns what it prints.
+    /// Runs a command of tmux, and returns its output.
     pub fn run(&self, args: &[&str]) -> String {
         let mut command = Command::new("tmux");
         command
@@ -76,23 +76,23 @@ impl Tmux {
         self.keys(&["Enter"]);
     }
 
-    /// Presses keys, which have tmux's names.
+    /// Presses keys, given by tmux's names.
     pub fn keys(&self, keys: &[&str]) {
         for key in keys {
             self.run(&["send-keys", key]);
             if *key == "Escape" {
-                // What comes right behind it would be part of the same key.
+                // A key right after it would become part of the same sequence.
                 thread::sleep(Duration::from_millis(50));
             }
         }
     }
 
-    /// What is on the screen.
+    /// Current contents of the screen.
     pub fn screen(&self) -> String {
         self.run(&["capture-pane", "-p"])
     }
 
-    /// What is on the screen once it does not change any more.
+    /// Contents of the screen once they no longer change.
     pub fn settled(&self) -> String {
         let mut before = String::new();
         loop {
@@ -105,20 +105,20 @@ impl Tmux {
         }
     }
 
-    /// How many colours are on the screen.
+    /// Number of colours on the screen.
     pub fn colors(&self) -> usize {
         let screen = self.run(&["capture-pane", "-p", "-e"]);
         let colors = screen.matches("\x1b[3").count() + screen.matches("\x1b[1;3").count();
-        // The colour that it has anyway.
+        // Excludes the default colour.
         colors - screen.matches("\x1b[39").count()
     }
 
-    /// The value of a format of tmux.
+    /// Value of a tmux format.
     pub fn ask(&self, format: &str) -> String {
         self.run(&["display-message", "-p", format]).trim_end().into()
     }
 
-    /// Makes the window another size.
+    /// Resizes the window.
     pub fn resize(&self, width: u16, height: u16) {
         let (width, height) = (width.to_string(), height.to_string());
         self.run(&["resize-window", "-x", &width, "-y", &height]);
@@ -129,7 +129,7 @@ impl Tmux {
         self.wait_until(|screen| screen.contains(text));
     }
 
-    /// Waits until the screen is as it should be.
+    /// Waits until the screen satisfies a condition.
     pub fn wait_until(&self, is_so: impl Fn(&str) -> bool) {
         let begin = Instant::now();
         loop {
@@ -142,7 +142,7 @@ impl Tmux {
         }
     }
 
-    /// The process in the foreground of the shell.
+    /// Foreground process of the shell.
     pub fn pid(&self) -> Option<String> {
         let shell = self.ask("#{pane_pid}");
         let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).ok()?;

@@ -29,35 +29,36 @@ use crate::recording::append;
 use crate::table::Key;
 use crate::table::fold;
 
-/// Rows in a batch: what is in memory at once stays small, and receivers limit requests to some megabytes.
+/// Rows per batch. Keeps memory use small, and requests below the limits of receivers, which are
+/// some megabytes.
 const ROWS: usize = 512;
 
-/// What batches are like.
+/// Format of batches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Format {
-    /// How they are encoded.
+    /// Encoding of the body.
     pub encoding: Encoding,
-    /// What the numbers of points say.
+    /// Temporality of points.
     pub temporality: Temporality,
-    /// Attributes of the resource, beside those that tell the machine, or in their place.
+    /// Attributes to add to the resource; they replace its attributes of the same name.
     pub resource: Vec<(String, String)>,
 }
 
-/// Makes batches of the intervals of one question. Addresses are in none of them: of keys that are addresses or stacks, there
-/// are the symbols.
+/// Makes batches of the intervals of one question. No batch contains addresses: keys that are
+/// addresses or stacks are sent as symbols.
 pub struct Exporter {
     format: Format,
-    /// All intervals until now, if points are cumulative.
+    /// Sum of all intervals so far, if points are cumulative.
     total: Option<Interval>,
 }
 
 impl Exporter {
-    /// For a question that is asked from now on.
+    /// Creates an exporter for a question that starts now.
     pub fn new(format: Format) -> Self {
         Exporter { format, total: None }
     }
 
-    /// Makes batches of the interval that follows, one after the other. `names` has those of its numbers.
+    /// Makes batches of the next interval, and calls `push` for each. `names` resolves its numbers.
     pub fn export(&mut self, question: &Question, names: &Names, interval: &Interval, mut push: impl FnMut(Batch)) {
         let mut interval = Cow::Borrowed(interval);
         let has_address = |column: &str, key: &Key| question.has_address(column, key);
@@ -76,7 +77,7 @@ impl Exporter {
         };
         let encoder = Encoder::new(question, names, interval, Form::Export(self.format.temporality));
         let mut metrics = encoder.own();
-        // Also without rows, so that it is known that nothing happened.
+        // Runs once even without rows, so that the receiver learns of an idle interval.
         let mut chunks = interval.delta.rows.chunks(ROWS);
         loop {
             let chunk = chunks.next();
@@ -91,10 +92,10 @@ impl Exporter {
     }
 }
 
-/// What is measured: this machine, or that of a recording.
+/// Resource of the metrics: this machine, or the machine of a recording.
 fn resource(question: &Question, boot_id: Option<&str>, more: &[(String, String)]) -> Vec<Attribute> {
     let boot_id = boot_id.map(|id| ("rhist.boot_id", string(id)));
-    // What tells the series of one machine from those of another, where nothing else of a resource is kept.
+    // Distinguishes machines at receivers that keep no other attribute of a resource.
     let instance = ("service.instance.id", string(&question.host));
     let mut resource = attributes(machine(question).into_iter().chain([instance]).chain(boot_id));
     for (name, value) in more {
@@ -124,13 +125,13 @@ fn batch(encoding: Encoding, resource: &[Attribute], metrics: Vec<Metric>) -> Ba
     };
     let body = match encoding {
         Encoding::Protobuf => ExportMetricsServiceRequest::from(request).encode_to_vec(),
-        // It has no map whose keys are no strings: nothing in it can fail.
+        // Cannot fail: the request has no map with keys other than strings.
         Encoding::Json => serde_json::to_vec(&request).unwrap_or_default(),
     };
     Batch { encoding, body }
 }
 
-/// Adds an interval to those before. Of largest values, only those of this interval are there.
+/// Adds an interval to the sum. Keeps only this interval's largest values.
 fn add<'a>(total: &'a mut Option<Interval>, interval: &Interval) -> &'a Interval {
     let total = match total {
         None => total.insert(interval.clone()),
@@ -146,7 +147,8 @@ fn add<'a>(total: &'a mut Option<Interval>, interval: &Interval) -> &'a Interval
             total
         }
     };
-    // If the clock was set back before it, the start moves once, and stays there: for receivers, another start is another sum.
+    // If the clock was set back before this interval, moves the start once and keeps it: to
+    // receivers, a new start means a new sum.
     total.from.realtime_ns = total.from.realtime_before(&total.to);
     total
 }

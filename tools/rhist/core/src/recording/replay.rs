@@ -16,7 +16,8 @@ use crate::table::Table;
 use crate::table::Value;
 use crate::table::fold;
 
-/// A recording as a source of readings: totals at the beginning, where they are empty, and at the end of each interval.
+/// A recording as a source of readings: the totals at the beginning, which are empty, and at the
+/// end of each interval.
 pub struct Replay {
     reader: Reader,
     /// The interval after `reading`.
@@ -25,7 +26,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Replays what is left of a recording.
+    /// Replays the rest of a recording.
     pub fn new(reader: Reader) -> Self {
         Replay {
             reader,
@@ -78,7 +79,7 @@ impl Source for Replay {
     }
 }
 
-/// Adds the interval that follows to a reading.
+/// Adds the next interval to a reading.
 pub fn append_interval(reading: &mut Reading, interval: Interval) {
     append(&mut reading.table, interval.delta);
     reading.table.time = interval.to;
@@ -89,10 +90,10 @@ pub fn append_interval(reading: &mut Reading, interval: Interval) {
     }
 }
 
-/// Adds what was counted in the interval that follows.
+/// Adds the counts of the next interval.
 ///
-/// A largest value that is not known of an interval was not larger than the one before, in all of the run. So one that is
-/// known of either is that of both; likewise the smallest.
+/// An unknown maximum of an interval was not larger than the maximum of the run before it. So if
+/// only one of the two is known, it stands for both. The same holds for minima.
 pub fn append(total: &mut Table, mut delta: Table) {
     let folds: Vec<_> = delta.values.iter().map(|column| column.fold).collect();
     let numbered = total.rows.iter_mut().map(|row| (&row.keys, &mut row.values));

@@ -30,7 +30,7 @@ fn parse(text: &str) -> Result<Config, Vec<InFile>> {
     Config::parse([(PathBuf::from("/etc/rhist/a.toml"), text.to_owned())])
 }
 
-/// What is wrong with a text: line, column, and title with label.
+/// Problems of a text: line, column, and title with label.
 fn wrong(text: &str) -> String {
     let problems = parse(text).unwrap_err();
     let problems: Vec<String> = problems.iter().map(|problem| problem.to_string()).collect();
@@ -266,7 +266,7 @@ fn where_a_word_of_a_text_stands() {
     assert_eq!(place("[histogram.a]\ncount = \"event x\"\n"), (2, 16, 1));
     assert_eq!(place("[histogram.a]\ncount = 'event x'\n"), (2, 16, 1));
     assert_eq!(place("[histogram.a]\ncount = '''\nevent x'''\n"), (3, 7, 1));
-    // Written otherwise than it is: all of it.
+    // With an escape, the mark covers the whole text.
     assert_eq!(place("[histogram.a]\ncount = \"even\\u0074 x\"\n"), (2, 9, 14));
 }
 
@@ -288,8 +288,7 @@ fn only_what_changed_begins_anew() {
     for histogram in &mut service.histograms {
         histogram.starts = 1;
     }
-    // Another budget, other buckets and comments, another order; c is another one, b is gone, d is
-    // new.
+    // Another budget, other buckets and comments, another order; c differs, b is gone, d is new.
     let text = "# x\n[histogram.d]\ncount = \"x\"\n[histogram.c]\ncount = \"x\"\n[histogram.a]\ncount = \"x\"\nbudget = \"2%\"\nbuckets = [1, 2.5]\n";
     let changes = service.apply(config(text), now);
     let expected = Changes {
@@ -308,7 +307,7 @@ fn only_what_changed_begins_anew() {
     assert_eq!(service.histograms()[2].wanted.settings.bounds, [1.0, 2.5]);
 }
 
-/// A histogram that has been read once, with these columns of values, and rows: a key, hits and values.
+/// A histogram after one reading, with these columns of values, and rows: a key, hits and values.
 fn read_once(text: &str, values: &[(&str, Unit, Fold)], rows: Vec<(Key, u64, Vec<table::Value>)>) -> Service {
     let mut service = service();
     service.apply(config(text), Instant::now());
@@ -346,7 +345,7 @@ fn read_once(text: &str, values: &[(&str, Unit, Fold)], rows: Vec<(Key, u64, Vec
     service
 }
 
-/// Its own lines of text.
+/// Lines of the service's metrics in OpenMetrics.
 fn lines(service: &Service) -> Vec<String> {
     let names = service.label_names();
     let mut out = Vec::new();
@@ -358,7 +357,7 @@ fn lines(service: &Service) -> Vec<String> {
     own.map(str::to_owned).collect()
 }
 
-/// Whatever is lost shows in the alerts and in the dashboard of the package.
+/// Every kind of loss appears in the alerts and in the dashboard of the package.
 #[test]
 fn losses_are_in_the_rules_and_in_the_dashboard() {
     let of_histograms = families::LOSSES.map(|(name, ..)| format!("rhist_serve_{name}_total"));
@@ -422,7 +421,7 @@ fn a_recording_is_counted() {
     assert!(service.replay("b", replay(), Names::elsewhere()).is_err());
     service.replay("a", replay(), Names::elsewhere()).unwrap();
     assert_eq!(service.histograms()[0].started(), Some(100_000_000_000));
-    // It stays at what it has in the end.
+    // It keeps the last totals after the end.
     for hits in [3, 7, 7] {
         assert!(service.read(Duration::ZERO).is_empty());
         let expected = format!("rhist_a_total{{cpu=\"5\"}} {hits}");
@@ -461,7 +460,7 @@ fn names_and_units_of_times() {
     assert!(lines(&service).contains(&"rhist_waits_seconds_sum{next_comm=\"sh\"} 0.000003".to_owned()));
 }
 
-/// One row had no room for all of its buckets: a counter says so of that row alone.
+/// One row has values without a bucket: a counter reports them for this row only.
 #[test]
 fn rows_with_values_in_no_bucket() {
     let (mut whole, mut cut) = (Dist::new(3), Dist::new(3));
@@ -528,7 +527,7 @@ fn names_of_counts_sums_and_extremes() {
     }
 }
 
-/// What is counted for a second has begun a second ago, whatever the clock said then.
+/// Counts of the last second start a second ago, whatever the clock said then.
 #[test]
 fn the_clock_was_set_back() {
     let mut service = read_once("[histogram.x]\ncount = \"x\"\n", &[], vec![]);
@@ -590,7 +589,7 @@ fn what_is_known_of_each() {
     assert_eq!(get("rhist_serve_folded_keys", "x"), Some(2));
     assert_eq!(get("rhist_serve_events", "x"), Some(15));
     assert_eq!(get("rhist_serve_label_sets", "x"), Some(3));
-    // What the kernel does not tell is not said to be nothing.
+    // A count that the kernel does not report is missing, not 0.
     assert_eq!(get("rhist_serve_missed", "x"), None);
 }
 

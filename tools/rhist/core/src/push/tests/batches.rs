@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What is in the batches of an interval.
+//! Tests the contents of batches.
 
 use std::collections::BTreeMap;
 use std::collections::HashSet;
@@ -79,7 +79,7 @@ pub fn row(key: Key, waits: &[i128]) -> Row {
     }
 }
 
-/// The second that begins at `seconds`.
+/// An interval of one second from `seconds`.
 pub fn interval(seconds: u64, rows: Vec<Row>) -> Interval {
     let column = |name: &str, unit| Column {
         name: name.to_owned(),
@@ -123,7 +123,7 @@ fn decode(batch: &Batch) -> ExportMetricsServiceRequest {
     ExportMetricsServiceRequest::decode(batch.body.as_slice()).unwrap()
 }
 
-/// The metrics of all batches.
+/// Metrics of all batches.
 fn metrics(batches: &[Batch]) -> Vec<Metric> {
     let requests = batches.iter().map(decode);
     let resources = requests.flat_map(|request| request.resource_metrics);
@@ -133,7 +133,7 @@ fn metrics(batches: &[Batch]) -> Vec<Metric> {
         .collect()
 }
 
-/// The points of the distribution.
+/// Points of the distribution.
 fn waits(metrics: &[Metric]) -> Vec<&ExponentialHistogramDataPoint> {
     let waits = metrics.iter().filter(|metric| metric.name == "runqlat.wait");
     waits
@@ -144,7 +144,7 @@ fn waits(metrics: &[Metric]) -> Vec<&ExponentialHistogramDataPoint> {
         .collect()
 }
 
-/// The number of a metric that has one.
+/// The single number of a metric.
 fn number(metrics: &[Metric], name: &str) -> i64 {
     let metric = metrics.iter().find(|metric| metric.name == name).unwrap();
     let points = match &metric.data {
@@ -210,7 +210,7 @@ fn protobuf_has_the_same_buckets() {
     );
     assert_eq!(
         (point.sum, point.min, point.max),
-        // A sum could fall, as there are values below zero.
+        // No sum, which could fall because of the values below zero.
         (None, Some(-3.0), Some(i64::MAX as f64))
     );
     assert_eq!((positive.offset, positive.bucket_counts.len()), (-1, 79));
@@ -228,7 +228,7 @@ fn protobuf_has_the_same_buckets() {
     );
 }
 
-/// `unit(us)`: buckets are those of microseconds, and so are all other numbers.
+/// `unit(us)`: buckets and all other numbers are in microseconds.
 #[test]
 fn other_units() {
     let mut with_unit = row(Key::Number(1), &[5_000, 1_234]);
@@ -249,7 +249,7 @@ fn other_units() {
     assert_eq!((point.sum, point.min, point.max), (Some(6.234), Some(1.234), Some(5.0)));
 }
 
-/// Sums of what is pushed as deltas.
+/// Cumulative points are the sums of the deltas.
 #[test]
 fn cumulative_points_have_all_since_the_start() {
     let sed = || Key::Text(Text::from("sed"));
@@ -268,7 +268,7 @@ fn cumulative_points_have_all_since_the_start() {
         .map(|metrics| waits(metrics).iter().map(|point| point.count).collect())
         .collect();
     assert_eq!(counts, [vec![2], vec![2, 1], vec![3, 1]]);
-    // What is the largest of all is told once.
+    // Each largest value is sent once.
     let exemplars: Vec<usize> = pushed
         .iter()
         .map(|metrics| waits(metrics).iter().map(|point| point.exemplars.len()).sum())
@@ -291,8 +291,8 @@ fn cumulative_points_have_all_since_the_start() {
     }
 }
 
-/// A day back before the second push, and three days on before the fourth: no start is after its end, and that of a sum moves
-/// no more than it must.
+/// The clock is set back by a day before the second push, and forward by three days before the
+/// fourth. No start is after its end, and the start of a sum moves as little as possible.
 #[test]
 fn the_clock_is_set() {
     const DAY: i64 = 86_400;
@@ -324,7 +324,7 @@ fn the_clock_is_set() {
     assert_eq!(times(Temporality::Cumulative), starts([0, -DAY, -DAY, -DAY, -DAY]));
 }
 
-/// Whether numbers are below zero does not change what kind of sum they are.
+/// The kind of a sum does not depend on the signs of its numbers.
 #[test]
 fn sums_of_signed_fields_can_fall() {
     let sums = |number| {
@@ -368,7 +368,7 @@ fn sums_of_signed_fields_can_fall() {
     }
 }
 
-/// A sum that there was once is not less later: it is left out.
+/// A sum that can fall is left out.
 #[test]
 fn distributions_below_zero_have_no_sum() {
     let mut exporter = exporter(Encoding::Protobuf, Temporality::Cumulative);
@@ -379,7 +379,7 @@ fn distributions_below_zero_have_no_sum() {
     assert_eq!(sums, [Some(20.0), None, None]);
 }
 
-/// Those that are in no bucket are not in the count of a point, so the sum is left out.
+/// The count of a point excludes values without a bucket, so the sum is left out.
 #[test]
 fn values_in_no_bucket() {
     let mut cut = row(Key::Number(1), &[5, 7]);
@@ -407,7 +407,7 @@ fn many_rows_are_many_batches() {
         assert_eq!(batches.len(), expected);
         let metrics = metrics(&batches);
         assert_eq!(waits(&metrics).len() as i128, count);
-        // Of the interval, there is one.
+        // One number for the whole interval.
         assert_eq!(number(&metrics, "rhist.events"), 10);
         for batch in &batches {
             let resource = decode(batch).resource_metrics.remove(0).resource.unwrap();
@@ -449,7 +449,7 @@ fn no_address_leaves_the_machine() {
         let batches = export(&mut exporter(encoding, Temporality::Delta), &interval(0, rows.clone()));
         let text = String::from_utf8_lossy(&batches[0].body).into_owned();
         assert!(!text.contains("ffff8"), "{text}");
-        // In decimal, and as a signed number.
+        // The same addresses as signed decimal numbers.
         assert!(!text.contains("18446603") && !text.contains("-14073748"), "{text}");
     }
     let batches = export(
@@ -509,7 +509,7 @@ fn containers_have_their_identifiers() {
     assert_eq!(attributes(&point.attributes), BTreeMap::from(expected));
 }
 
-/// Whatever keys there are, no two points of a metric have the same attributes.
+/// For any keys, all points of a metric have different attributes.
 #[test]
 fn points_have_attributes_of_their_own() {
     let text = |bytes: &[u8]| Key::Text(Text::from(bytes));

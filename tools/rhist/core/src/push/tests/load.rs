@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What it takes to push many keys while the receiver is down, and the queue is full.
+//! Measures the memory for pushing many keys while the receiver is down and the queue is full.
 
 use std::net::TcpListener;
 use std::process::Command;
@@ -20,10 +20,10 @@ use crate::push::Queue;
 use crate::push::Temporality;
 use crate::table::Key;
 
-/// Of memory, beyond what the readings themselves take.
+/// Limit of memory beyond the readings themselves.
 const MOST_MIB: u64 = 8;
 
-/// In a process of its own, whose memory is that of this test.
+/// Runs in a process of its own, to measure only this test's memory.
 #[test]
 fn a_full_queue_takes_little_memory() {
     let output = Command::new(std::env::current_exe().unwrap())
@@ -50,7 +50,7 @@ fn push_to_nobody() {
     let state = tempfile::tempdir().unwrap();
     let queue = Queue::open(state.path(), endpoint.url(), Limits::default()).unwrap();
     let pusher = Pusher::start(endpoint, queue, Pace::default(), |_| ());
-    // As many files as there can be.
+    // Maximum number of files.
     for _ in 0..17_000 {
         pusher.push(Batch {
             encoding: Encoding::Protobuf,
@@ -88,7 +88,7 @@ fn push_to_nobody() {
     assert!(mib <= MOST_MIB, "{mib} MiB");
 }
 
-/// The most memory that this process has had.
+/// Peak memory of this process, in KiB.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Tests of pushing, against a receiver on this machine that does what it should not.
+//! Tests of pushing, against a misbehaving receiver on this machine.
 
 mod batches;
 mod load;
@@ -12,7 +12,7 @@ mod settings;
 use super::Batch;
 use super::Encoding;
 
-/// A batch that can be told from others.
+/// A batch that is recognizable by its number.
 fn batch(number: u64) -> Batch {
     Batch {
         encoding: Encoding::Protobuf,

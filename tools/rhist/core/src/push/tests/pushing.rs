@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What becomes of batches whose receiver misbehaves. Times are a hundredth of those of the program.
+//! Sends batches to misbehaving receivers. All times are a hundredth of the program's.
 
 use std::io::Write;
 use std::net::TcpListener;
@@ -36,7 +36,7 @@ const PACE: Pace = Pace {
     longest: Duration::from_millis(600),
 };
 
-/// More than any of these tests takes.
+/// Limit of waiting, longer than any of these tests takes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 type Said = Arc<Mutex<Vec<String>>>;
@@ -48,7 +48,7 @@ fn pusher(endpoint: Endpoint, queue: Queue) -> (Pusher, Said) {
     (Pusher::start(endpoint, queue, PACE, tell), said)
 }
 
-/// Pushes three batches, and waits until all are accepted, or lost.
+/// Pushes three batches, and waits until each is accepted or lost.
 fn push_three(receiver: &Receiver, timeout: Duration) -> (Totals, Vec<String>) {
     let mut endpoint = receiver.endpoint();
     endpoint.timeout = timeout;
@@ -97,7 +97,7 @@ fn all_is_accepted_in_its_order() {
     assert_eq!(said.lock().unwrap().len(), 0);
 }
 
-/// For a hundredth of a minute.
+/// The outage lasts a hundredth of a minute.
 #[test]
 fn a_receiver_is_down_for_a_minute() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -109,7 +109,7 @@ fn a_receiver_is_down_for_a_minute() {
         pusher.push(batch(number));
         thread::sleep(Duration::from_millis(10));
     }
-    // Attempts are further and further apart: after 10, 20, 40 … ms, or half of these.
+    // Delays between attempts double: 10, 20, 40 … ms, or half of these.
     let retries = pusher.totals().retries;
     assert!((4..=9).contains(&retries), "{retries}");
     let receiver = Receiver::listen(TcpListener::bind(address).unwrap(), |_, stream| accept(stream));
@@ -167,7 +167,7 @@ fn what_is_wrong_with_a_batch_is_not_sent_again() {
     let receiver = Receiver::start(move |number, stream| match number {
         0 => answer(stream, "400 Bad Request", "", &status),
         1 => answer(stream, "500 Internal Server Error", "Retry-After: 1\r\n", b"oops"),
-        // It may be anybody who is there.
+        // Nobody knows the server at that address.
         _ => answer(
             stream,
             "307 Temporary Redirect",
@@ -232,7 +232,7 @@ fn connections_end_before_the_answer() {
             .and_then(|()| close()),
         3 => stream.write_all(b"SSH-2.0-OpenSSH_10.0\r\n\r\n").and_then(|()| close()),
         4 => stream.write_all(&[0xff; 100_000]).and_then(|()| close()),
-        // That it was accepted is known then.
+        // The status line alone means that the batch was accepted.
         5 => stream
             .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nxx")
             .and_then(|()| close()),
@@ -240,13 +240,14 @@ fn connections_end_before_the_answer() {
     });
     let (totals, said) = push_three(&receiver, PATIENCE);
     assert_eq!((totals.accepted, totals.retries, totals.lost()), (3, 5, 0));
-    // After three attempts with one, another has its turn. Once that is accepted, the first one has it again.
+    // After three attempts with one batch, another gets its turn. After its success, the first gets
+    // another try.
     let bodies = [["batch 1"; 3], ["batch 2"; 3], ["batch 1", "batch 3", ""]].concat();
     assert_eq!(receiver.bodies(), bodies[..8]);
     assert_eq!(said.len(), 2, "{said:?}");
 }
 
-/// Whether it is the receiver itself who hangs up on a batch, or one before it that says so.
+/// Also if a proxy reports that the receiver has hung up.
 #[test]
 fn a_batch_that_the_receiver_hangs_up_on_stops_no_other() {
     for says in [None, Some("502 Bad Gateway"), Some("504 Gateway Timeout")] {
@@ -265,11 +266,11 @@ fn a_batch_that_the_receiver_hangs_up_on_stops_no_other() {
             assert!(begin.elapsed() < PATIENCE, "{:?}", pusher.totals());
             thread::sleep(Duration::from_millis(5));
         }
-        // They are tried again, less and less often: after 40, 80 … ms, or half of these.
+        // Retries of a batch become rarer: after 40, 80 … ms, or half of these.
         thread::sleep(Duration::from_millis(1_000));
         let tries = receiver.bodies().iter().filter(|body| *body == "batch 1").count();
         assert!((5..=12).contains(&tries), "{tries}");
-        // The last ones are sent in spite of them, too.
+        // The failing batches do not keep the last ones back.
         (21..=30).for_each(|number| pusher.push(batch(number)));
         let totals = pusher.finish(PATIENCE);
         assert_eq!((totals.accepted, totals.waiting, totals.lost()), (28, 2, 0));
@@ -280,13 +281,13 @@ fn a_batch_that_the_receiver_hangs_up_on_stops_no_other() {
     }
 }
 
-/// In the end, one attempt with each of two is enough to know that it is the receiver.
+/// During closing, one failure of each of two batches shows that the receiver is the cause.
 #[test]
 fn the_last_batches_are_sent_behind_one_that_the_receiver_hangs_up_on() {
     let receiver = Receiver::start_by_body(|body, stream| match body {
         b"batch 1" => close(),
         _ => {
-            // The pause of the first one is over before the next is accepted.
+            // Longer than the delay of the first batch.
             thread::sleep(PACE.first * 3);
             accept(stream)
         }
@@ -299,12 +300,12 @@ fn the_last_batches_are_sent_behind_one_that_the_receiver_hangs_up_on() {
     assert!(bodies.len() <= 7, "{bodies:?}");
 }
 
-/// Also behind a receiver that wants to be left alone for no time at all.
+/// Also if the receiver asks for a pause of zero seconds.
 #[test]
 fn no_attempt_comes_after_the_last_one() {
     let receiver = Receiver::start(|number, stream| match number {
         0 | 1 => {
-            // Until nothing more comes.
+            // Meanwhile, the test closes the pusher.
             thread::sleep(Duration::from_millis(300));
             answer(stream, "503 Service Unavailable", "Retry-After: 0\r\n", b"")
         }
@@ -321,7 +322,7 @@ fn no_attempt_comes_after_the_last_one() {
         thread::sleep(Duration::from_millis(1));
     }
     assert_eq!(pusher.finish(PATIENCE).waiting, 1);
-    // The one that was on its way, and the last one.
+    // The request in flight, and the last one.
     assert_eq!(receiver.requests().len(), 2);
 }
 
@@ -341,7 +342,7 @@ fn a_receiver_hangs_or_is_slow() {
     let receiver = Receiver::start(|number, stream| match number {
         0 => hang(),
         1 => stream.write_all(b"HTTP/1.1 200 OK\r\nX: ").and_then(|()| hang()),
-        // A byte now and then is no progress.
+        // A byte now and then does not extend the timeout.
         2 => {
             for byte in b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" {
                 thread::sleep(Duration::from_millis(50));
@@ -357,7 +358,7 @@ fn a_receiver_hangs_or_is_slow() {
     assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
 }
 
-/// Who has readings is not kept waiting, whatever the receiver does.
+/// A hanging receiver does not block the producer of readings.
 #[test]
 fn nobody_waits_for_a_receiver_that_hangs() {
     let receiver = Receiver::start(|_, _| hang());
@@ -375,13 +376,13 @@ fn nobody_waits_for_a_receiver_that_hangs() {
         pusher.push(batch(number));
     }
     assert!(begin.elapsed() < Duration::from_millis(500), "{:?}", begin.elapsed());
-    // Nor in the end: the one that is being sent, and one attempt more.
+    // Closing waits only for the request in flight and one more attempt.
     let totals = pusher.finish(PATIENCE);
     assert_eq!((totals.waiting, totals.volatile), (100, 0));
     assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
 }
 
-/// What was held in memory is written at the end, if it can be; otherwise it is known to be lost.
+/// Batches held in memory are written at the end if possible; otherwise they count as lost.
 #[test]
 fn a_queue_can_be_written_again_at_the_end() {
     let endpoint = Endpoint::new("http://127.0.0.1:1").unwrap();
@@ -401,7 +402,7 @@ fn a_queue_can_be_written_again_at_the_end() {
         let totals = pusher.finish(PATIENCE);
         let volatile = if is_back { 0 } else { 3 };
         assert_eq!((totals.waiting, totals.volatile, totals.lost()), (3, volatile, 0));
-        // Nobody has them when another receiver's turn has come.
+        // With a different receiver afterwards, these batches count as lost.
         assert_eq!(totals.and(Totals::default()).lost(), volatile);
         assert!(
             said.lock()
@@ -410,7 +411,7 @@ fn a_queue_can_be_written_again_at_the_end() {
                 .any(|said| said.contains("is kept in memory")),
             "{said:?}"
         );
-        // The thread lets go of the folder when it ends, which it has said before.
+        // The thread reports its end before it releases the folder.
         thread::sleep(Duration::from_millis(100));
         assert_eq!(open().len() as u64, 3 - volatile);
     }
@@ -429,10 +430,10 @@ fn what_is_left_is_sent_by_the_next_process() {
         numbers.for_each(|number| pusher.push(batch(number)));
         assert_eq!(pusher.finish(PATIENCE).waiting, 3);
     }
-    // What goes to one receiver goes to no other.
+    // Queues of different receivers are separate.
     let other = Queue::open(state.path(), "http://127.0.0.1:1/v1/metrics", Limits::default()).unwrap();
     assert!(other.is_empty());
-    // The threads let go of the folders when they end, which they have said before.
+    // The threads report their end before they release the folders.
     thread::sleep(Duration::from_millis(100));
     let receiver = Receiver::listen(TcpListener::bind(address).unwrap(), |_, stream| accept(stream));
     let (pusher, _) = pusher(endpoint.clone(), open());
@@ -442,8 +443,8 @@ fn what_is_left_is_sent_by_the_next_process() {
     assert!(open().is_empty());
 }
 
-/// A process is killed again and again while it pushes: all batches that it has taken arrive, none of them in two processes
-/// but the one that was on its way when it ended.
+/// A process is killed repeatedly while it pushes. All batches that it has taken arrive; only the
+/// one in flight at its end is sent by two processes.
 #[test]
 fn a_process_is_killed() {
     let receiver = Receiver::start(|_, stream| {
@@ -471,7 +472,7 @@ fn a_process_is_killed() {
     let queue = Queue::open(state.path(), receiver.endpoint().url(), Limits::default()).unwrap();
     let (pusher, _) = pusher(receiver.endpoint(), queue);
     assert!(pusher.wait(PATIENCE), "{:?}", pusher.totals());
-    // The file that was being written when it was killed was never taken.
+    // The file being written at the kill was never taken.
     assert!(pusher.totals().unreadable <= 1);
     let mut bodies = receiver.bodies();
     let all = bodies.len();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What is in the queue after whatever happened to it.
+//! Damages queues in many ways, and checks the batches that are left.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -33,13 +33,13 @@ fn open(state: &Path) -> Queue {
     Queue::open(state, URL, LIMITS).unwrap()
 }
 
-/// The batch whose turn it is.
+/// The next batch to send.
 fn front(queue: &mut Queue) -> Option<(u64, Batch)> {
     let (number, batch) = queue.next(Instant::now())?;
     Some((number, batch.unwrap()))
 }
 
-/// All batches, in their order.
+/// All batches in order.
 fn drain(queue: &mut Queue) -> Vec<Batch> {
     let mut batches = Vec::new();
     while let Some((number, batch)) = front(queue) {
@@ -59,7 +59,7 @@ fn the_oldest_are_dropped() {
         assert!(added.held.is_none() && queue.bytes() <= LIMITS.bytes);
     }
     assert_eq!((queue.len(), queue.dropped()), (8, 12));
-    // The one that is being sent stays.
+    // The batch in flight is not dropped.
     let (first, _) = front(&mut queue).unwrap();
     queue.push(batch(20), Some(first));
     let left: Vec<_> = [12, 14, 15, 16, 17, 18, 19, 20].into_iter().map(batch).collect();
@@ -80,7 +80,7 @@ fn one_batch_is_larger_than_all_that_is_kept() {
     assert_eq!(fs::read_dir(queue.folder().unwrap()).unwrap().count(), 0);
 }
 
-/// Wherever a file is cut off, or whichever byte of it is another one: it is left out, and all others are there.
+/// A file truncated anywhere, or with any byte changed, is skipped, and all others are read.
 #[test]
 fn files_are_cut_off_or_changed() {
     let whole = file_of(2);
@@ -104,7 +104,7 @@ fn files_are_cut_off_or_changed() {
     }
 }
 
-/// The file of a batch.
+/// Contents of the file of a batch.
 fn file_of(number: u64) -> Vec<u8> {
     let state = tempfile::tempdir().unwrap();
     let mut queue = open(state.path());
@@ -128,7 +128,7 @@ fn other_files_are_no_batches() {
     fs::create_dir(file(2)).unwrap();
     fifo(&file(3));
     std::os::unix::fs::symlink("/etc/passwd", file(4)).unwrap();
-    // Nor is what is in the place of other folders.
+    // Foreign entries instead of folders are left alone as well.
     let all = folder.parent().unwrap();
     fifo(&all.join("2"));
     fs::write(all.join("3"), "x").unwrap();
@@ -143,13 +143,13 @@ fn other_files_are_no_batches() {
         assert_eq!(drain(&mut queue), expected.into_iter().map(batch).collect::<Vec<_>>());
         assert_eq!((queue.unreadable(), count()), (0, others));
     }
-    // A second process at the same time finds a place, too.
+    // A second process at the same time gets another folder.
     let first = open(state.path());
     assert_eq!(first.folder().unwrap(), folder);
     assert_eq!(open(state.path()).folder().unwrap(), all.join("4"));
 }
 
-/// Whatever takes the place of a batch keeps nobody waiting, and is counted once.
+/// Any other kind of file in place of a batch blocks no reader, and counts once.
 #[test]
 fn a_batch_becomes_something_else() {
     let state = tempfile::tempdir().unwrap();
@@ -167,7 +167,7 @@ fn a_batch_becomes_something_else() {
     assert_eq!((drain(&mut queue).len(), queue.unreadable()), (0, 0));
 }
 
-/// Who opens this for reading waits until somebody writes.
+/// Creates a FIFO, on which a reader blocks until a writer appears.
 fn fifo(path: &Path) {
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
@@ -190,7 +190,7 @@ fn nobody_else_can_read_it() {
     assert_eq!(modes, [0o700, 0o700, 0o600]);
 }
 
-/// What cannot be written is held in memory, as far as it may be, and written when it can be again.
+/// Batches that cannot be written are held in memory up to the limit, and written later.
 #[test]
 fn a_folder_is_away_for_a_while() {
     let state = tempfile::tempdir().unwrap();
@@ -216,7 +216,7 @@ fn a_folder_is_away_for_a_while() {
     assert_eq!(drain(&mut queue), left);
 }
 
-/// The limit of a process for files stands in for the size of a disk.
+/// A limit on file sizes for the process simulates a full disk.
 #[test]
 fn a_disk_is_full() {
     let state = tempfile::tempdir().unwrap();
@@ -232,7 +232,7 @@ fn a_disk_is_full() {
     assert_eq!((drain(&mut queue).len(), queue.unreadable()), (0, 0));
 }
 
-/// Run by the test above in a process that has the limit.
+/// Run by the test above in a process with the limit.
 #[test]
 #[ignore = "part of another test"]
 fn push_to_a_full_disk() {
@@ -243,11 +243,11 @@ fn push_to_a_full_disk() {
     let added = queue.push(batch(1), None);
     assert_eq!(added.held.unwrap().to_string(), "File too large (os error 27)");
     assert_eq!(front(&mut queue).unwrap().1, batch(1));
-    // What was begun of the file is gone.
+    // The partial file is removed.
     assert_eq!(fs::read_dir(queue.folder().unwrap()).unwrap().count(), 0);
 }
 
-/// Limits of a process of its own stand in for a machine that has no files or memory left for a moment.
+/// Resource limits of a separate process simulate a machine short of files or memory.
 #[test]
 fn what_cannot_be_read_for_a_moment_stays() {
     let state = tempfile::tempdir().unwrap();
@@ -312,14 +312,14 @@ fn a_batch_that_fails_lets_others_go_first() {
     let begin = Instant::now();
     let at = |seconds| begin + Duration::from_secs(seconds);
     let next = |queue: &mut Queue, seconds| queue.next(at(seconds)).map(|(number, _)| number);
-    // As often as it may: its turn comes again, and then that of the one behind it.
+    // After the allowed attempts, the next batch gets its turn, and then the one after that.
     assert_eq!(queue.failed(1, 2, |_| at(1)), 1);
     assert_eq!(next(&mut queue, 0), Some(1));
     assert_eq!(queue.failed(1, 2, |times| at(u64::from(times))), 2);
     assert_eq!((next(&mut queue, 0), queue.due()), (Some(2), Some(at(2))));
     queue.failed(2, 1, |_| at(9));
     assert_eq!(next(&mut queue, 3), Some(3));
-    // One is accepted: those before it have their turn, unless they are put off for longer.
+    // After a success, earlier batches get their turn, unless they are put off for longer.
     queue.remove(3);
     assert_eq!((next(&mut queue, 1), next(&mut queue, 2)), (Some(4), Some(1)));
     [1, 4, 5].iter().for_each(|number| queue.remove(*number));
@@ -332,14 +332,14 @@ fn a_batch_that_fails_lets_others_go_first() {
     );
 }
 
-/// What a process does with a queue, until it ends.
+/// An action of a process with a queue.
 #[derive(Clone, Debug)]
 enum Step {
     Push(u8),
     Accept,
-    /// Another process goes on.
+    /// The process ends, and another continues.
     End,
-    /// It ends while it writes a file, of which so much is there.
+    /// The process ends while it writes a file, of which this part exists.
     EndWriting(u8),
 }
 
@@ -360,7 +360,7 @@ proptest! {
         let state = tempfile::tempdir().unwrap();
         let mut queue = open(state.path());
         let mut expected = VecDeque::new();
-        // Of processes that have ended.
+        // Counts of processes that have ended.
         let (mut dropped, mut cut) = (0, 0);
         for (number, step) in steps.iter().enumerate() {
             match *step {
@@ -393,7 +393,7 @@ proptest! {
                     drop(queue);
                     fs::write(file, &bytes[..bytes.len() * usize::from(part) / 256]).unwrap();
                     cut += 1;
-                    // It counts for the limit until it is found out.
+                    // Counts toward the limit until it is read.
                     queue = Queue::open(state.path(), URL, Limits { bytes: u64::MAX, ..LIMITS }).unwrap();
                     let all = drain(&mut queue);
                     prop_assert_eq!(queue.unreadable(), 1);

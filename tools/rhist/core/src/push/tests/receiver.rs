@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A receiver that answers each request as it is told to.
+//! A receiver that answers each request as a test demands.
 
 use std::io;
 use std::io::BufRead;
@@ -18,16 +18,17 @@ use std::time::Instant;
 
 use crate::push::Endpoint;
 
-/// What it got.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// In small letters.
+    /// In lower case.
     pub head: String,
     pub body: Vec<u8>,
     pub when: Instant,
 }
 
-/// Answers the request with this number, from 0, and this body. An error, and an answer that says so, end the connection.
+/// Answers the request with this number, from 0, and this body. The connection ends after an error,
+/// or if the answer says so.
 pub type Behaviour = dyn Fn(usize, &[u8], &mut TcpStream) -> io::Result<()> + Send + Sync;
 
 pub struct Receiver {
@@ -47,7 +48,7 @@ impl Receiver {
         Self::of(listener, move |number, _, stream| behaviour(number, stream))
     }
 
-    /// Answers by what is in a request.
+    /// Chooses the answer by the body of the request.
     pub fn start_by_body(behaviour: impl Fn(&[u8], &mut TcpStream) -> io::Result<()> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         Self::of(listener, move |_, body, stream| behaviour(body, stream))
@@ -111,13 +112,13 @@ fn serve(mut stream: TcpStream, all: &Mutex<Vec<Request>>, behaviour: &Behaviour
     }
 }
 
-/// A whole answer.
+/// Sends a complete answer.
 pub fn answer(stream: &mut TcpStream, status: &str, headers: &str, body: &[u8]) -> io::Result<()> {
     let head = format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\n\r\n", body.len());
     stream.write_all(&[head.as_bytes(), body].concat())
 }
 
-/// That all is well.
+/// Reports success.
 pub fn accept(stream: &mut TcpStream) -> io::Result<()> {
     answer(stream, "200 OK", "Content-Type: application/x-protobuf\r\n", b"")
 }
@@ -127,7 +128,7 @@ pub fn close() -> io::Result<()> {
     Err(io::ErrorKind::ConnectionAborted.into())
 }
 
-/// Keeps the connection open and says nothing.
+/// Keeps the connection open without an answer.
 pub fn hang() -> io::Result<()> {
     thread::sleep(Duration::from_secs(30));
     close()

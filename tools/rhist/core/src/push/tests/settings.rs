@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Where batches go, by URLs and variables.
+//! Tests how URLs and variables determine the receiver.
 
 use std::time::Duration;
 
@@ -122,7 +122,7 @@ fn variables() {
     });
 }
 
-/// What is wrong is said, but no secret.
+/// Messages name the fault, but not the secret.
 #[test]
 fn what_variables_cannot_say() {
     let mut errors: Vec<_> = [

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What arrives, whatever becomes of histograms and of the configuration.
+//! Tests the batches that arrive while histograms and the configuration change.
 
 use std::path::Path;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ use crate::table::Row;
 use crate::table::Table;
 use crate::table::Value as Cell;
 
-/// More than any of these tests takes.
+/// Limit of waiting, longer than any of these tests takes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 const TWO: &str =
@@ -63,7 +63,7 @@ fn service(config: Config) -> Service {
     service
 }
 
-/// Takes a configuration, whose new histograms begin at a time.
+/// Applies a configuration. New histograms start at this time.
 fn apply(service: &mut Service, config: Config, second: u64) {
     service.apply(config, Instant::now());
     for histogram in service.histograms.iter_mut().filter(|histogram| histogram.starts == 0) {
@@ -73,7 +73,7 @@ fn apply(service: &mut Service, config: Config, second: u64) {
     }
 }
 
-/// The triggers of the histogram have counted so many hits of keys, each of a value of 9.
+/// Feeds a reading to a histogram: these hits of keys, all with the value 9.
 fn read(service: &mut Service, histogram: usize, second: u64, hits: &[(&str, u64)]) {
     let row = |&(key, hits): &(&str, u64)| {
         let mut dist = Dist::new(3);
@@ -108,7 +108,8 @@ fn read(service: &mut Service, histogram: usize, second: u64, hits: &[(&str, u64
         .unwrap();
 }
 
-/// Waits for so many requests in all. Returns hits and counts in buckets of these: metric, labels, number.
+/// Waits for this number of requests. Returns for each its hits and its counts in buckets: metric,
+/// labels, number.
 fn arrived(receiver: &Receiver, requests: usize) -> Vec<Vec<String>> {
     let begin = Instant::now();
     while receiver.requests().len() < requests {
@@ -149,12 +150,12 @@ fn only_what_was_added_arrives() {
     let (mut pushing, settings) = (pushing(state.path()), settings(&config));
     let mut service = service(config);
     pushing.apply(settings.clone(), &service, PATIENCE);
-    // Nothing was read yet.
+    // No reading yet.
     pushing.push(&service);
     read(&mut service, 0, 2, &[("s\\h", 3)]);
     read(&mut service, 1, 2, &[("sh", 5), ("ls", 2), ("ps", 1)]);
     pushing.push(&service);
-    // Both recipes have the same columns, and other names.
+    // Both recipes have the same columns, with other names.
     assert_eq!(
         arrived(&receiver, 2),
         [
@@ -172,8 +173,8 @@ fn only_what_was_added_arrives() {
             ]
         ]
     );
-    // One rests, after it was read, and is not read for a while; the module is loaded again, and the other one begins with
-    // nothing. The same configuration is read again.
+    // The first histogram pauses after a reading; the module is reloaded, and the second one starts
+    // at 0. The same configuration is read again.
     read(&mut service, 0, 3, &[("s\\h", 4)]);
     service.histograms[0].totals.rebase();
     service.histograms[1].totals.rebase();
@@ -268,26 +269,26 @@ fn another_configuration() {
     pushing.apply(settings(&begin), &service, PATIENCE);
     read(&mut service, 0, 2, &[("sh", 3)]);
     pushing.push(&service);
-    // Another interval: nothing else changes.
+    // Another interval changes nothing else.
     let next = config(one, &(to(&first) + "interval = 7\n"));
     pushing.apply(settings(&next), &service, PATIENCE);
     assert!(pushing.due().unwrap() <= Instant::now() + Duration::from_secs(7));
     read(&mut service, 0, 3, &[("sh", 4)]);
     pushing.push(&service);
     assert_eq!(hits(&first, 2), ["a.hits next_comm=sh 3", "a.hits next_comm=sh 1"]);
-    // Totals, to the same receiver: since now, since the rest has arrived.
+    // Cumulative points to the same receiver start now, since earlier counts have arrived.
     let next = config(one, &(to(&first) + "temporality = \"cumulative\"\n"));
     pushing.apply(settings(&next), &service, PATIENCE);
     read(&mut service, 0, 4, &[("sh", 6)]);
     pushing.push(&service);
     assert_eq!(hits(&first, 3)[2], "a.hits next_comm=sh 2");
-    // Another receiver. Metrics tell of both.
+    // Another receiver. Metrics cover both.
     let next = config(one, &to(&second));
     pushing.apply(settings(&next), &service, PATIENCE);
     read(&mut service, 0, 5, &[("sh", 7)]);
     pushing.push(&service);
     assert_eq!(hits(&second, 1), ["a.hits next_comm=sh 1"]);
-    // A histogram of the same name that is another one begins anew.
+    // A different histogram of the same name starts over.
     let next = config("[histogram.a]\ncount = \"z\"\n", &to(&second));
     let changed = settings(&next);
     apply(&mut service, next, 6);
@@ -320,7 +321,7 @@ fn a_receiver_that_is_not_there_keeps_nobody_waiting() {
     before.push(&service);
     let queued = |pushing: &Pushing| pushing.families()[3].points[0].value.clone();
     assert_eq!(queued(&before), Value::Whole(1));
-    // As many seconds as it is allowed to take, at most.
+    // Limited by the time given.
     let totals = before.finish(Duration::from_millis(300));
     assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
     assert_eq!((totals.waiting, totals.volatile), (1, 0));
