@@ -224,7 +224,7 @@ fn beginning(histogram: &Watched) -> Reading {
     reading
 }
 
-/// Series that begin now: treats all counts so far as pushed.
+/// Series that begin now: treats all counts up to now as pushed.
 fn from_now(service: &Service, format: &Format) -> BTreeMap<String, Series> {
     let started = service.histograms().iter().filter(|one| one.started().is_some());
     let series = started.map(|histogram| {
