@@ -37,7 +37,7 @@ pub(in crate::hist) struct BucketCount {
     pub(in crate::hist) count: u64,
 }
 
-/// Number of buckets read between calls of `go_on`.
+/// Number of buckets read between calls of `check_signal`.
 const BATCH: usize = 1024;
 
 const CODE_BITS: u32 = 16;
@@ -114,14 +114,18 @@ impl Buckets {
     }
 
     /// Reads all buckets, in the order of elements; the buckets of an element are in no order. Task
-    /// context. Fails with `ENOMEM`, and with the error of `go_on`, which is called now and then.
-    pub(in crate::hist) fn read(&self, go_on: &dyn Fn() -> Result) -> Result<KVVec<BucketCount>> {
+    /// context. Fails with `ENOMEM`, and with the error of `check_signal`, which is called now and
+    /// then.
+    pub(in crate::hist) fn read(
+        &self,
+        check_signal: &dyn Fn() -> Result,
+    ) -> Result<KVVec<BucketCount>> {
         let contents = self.map.contents();
         let contents: &Generation = &contents;
         let mut buckets = KVVec::with_capacity(self.map.len(), GFP_KERNEL_ACCOUNT)?;
         for (n, elt) in contents.elts().enumerate() {
             if n % BATCH == 0 {
-                go_on()?;
+                check_signal()?;
             }
             let key = elt
                 .key()
@@ -133,12 +137,15 @@ impl Buckets {
             };
             buckets.push(bucket, GFP_KERNEL_ACCOUNT)?;
         }
-        by_element(&buckets, go_on)
+        by_element(&buckets, check_signal)
     }
 }
 
 /// Orders buckets by element. A counting sort: the elements of a histogram are numbered.
-fn by_element(buckets: &[BucketCount], go_on: &dyn Fn() -> Result) -> Result<KVVec<BucketCount>> {
+fn by_element(
+    buckets: &[BucketCount],
+    check_signal: &dyn Fn() -> Result,
+) -> Result<KVVec<BucketCount>> {
     let elements = buckets.iter().map(|bucket| bucket.element() + 1).max();
     // For each element, first its number of buckets, then the place of its next one.
     let mut places = KVVec::from_elem(0, elements.unwrap_or(0), GFP_KERNEL_ACCOUNT)?;
@@ -153,7 +160,7 @@ fn by_element(buckets: &[BucketCount], go_on: &dyn Fn() -> Result) -> Result<KVV
     let mut ordered = KVVec::from_elem(none, buckets.len(), GFP_KERNEL_ACCOUNT)?;
     for (n, bucket) in buckets.iter().enumerate() {
         if n % BATCH == 0 {
-            go_on()?;
+            check_signal()?;
         }
         let place = &mut places[bucket.element()];
         ordered[*place] = *bucket;

@@ -25,7 +25,7 @@ use crate::map::{
     WideCell, //
 };
 
-/// Number of slots visited between calls of `go_on`.
+/// Number of slots visited between calls of `check_signal`.
 const BATCH: usize = 1024;
 
 /// A histogram of an event (`struct hist_trigger_data`).
@@ -149,13 +149,13 @@ impl Histogram {
     }
 
     /// Counts the hits so far. Visits all slots, and adds up the counts of all CPUs. Task context.
-    /// Fails with the error of `go_on`, which is called now and then.
-    pub fn count_hits(&self, go_on: &dyn Fn() -> Result) -> Result<u64> {
+    /// Fails with the error of `check_signal`, which is called now and then.
+    pub fn count_hits(&self, check_signal: &dyn Fn() -> Result) -> Result<u64> {
         let contents = self.map.contents();
         let mut hits = 0u64;
         for (slot, entry) in (0..).map_while(|slot| Some((slot, contents.slot(slot)?))) {
             if slot as usize % BATCH == 0 {
-                go_on()?;
+                check_signal()?;
             }
             hits = hits.wrapping_add(entry.map_or(0, |entry| entry.column(0)));
         }

@@ -50,10 +50,10 @@ impl Extreme {
         }
     }
 
-    /// Updates the parts of this CPU for the columns of [`ColumnSet::Spread`]; `self` is the
+    /// Updates the parts of this CPU for the columns of [`ColumnSet::MinMaxSum`]; `self` is the
     /// maximum. Any context.
     #[inline(always)]
-    pub(super) fn update_spread(self, parts: &[Atomic<u64>; 3], value: u64) {
+    pub(super) fn update_min_max_sum(self, parts: &[Atomic<u64>; 3], value: u64) {
         let flipped = value ^ self.flip;
         // SAFETY: `parts` has three items.
         unsafe {
@@ -64,11 +64,11 @@ impl Extreme {
     }
 
     /// Counts a hit with `value` in an element whose only other columns are these: see
-    /// [`Extreme::update_spread`]. Any context.
+    /// [`Extreme::update_min_max_sum`]. Any context.
     #[inline(always)]
     pub(super) fn count_spread(self, parts: &[Atomic<u64>; 4], value: u64) {
-        let [hits, spread @ ..] = parts;
-        self.update_spread(spread, value);
+        let [hits, min_max_sum @ ..] = parts;
+        self.update_min_max_sum(min_max_sum, value);
         // Last: see `Counters::update()`.
         Column::count_hit(from_ref(hits));
     }
@@ -125,7 +125,7 @@ pub enum ColumnSet {
     /// This many of any kind.
     Any(usize),
     /// The smallest value, the largest and the sum: the commonest set. Has the kind of the maximum.
-    Spread(Extreme),
+    MinMaxSum(Extreme),
 }
 
 impl ColumnSet {
@@ -136,7 +136,7 @@ impl ColumnSet {
     pub fn of(columns: &[Column]) -> Self {
         match *columns {
             [Column::Extreme(min), Column::Extreme(max), Column::Sum] if min.flip == !max.flip => {
-                Self::Spread(max)
+                Self::MinMaxSum(max)
             }
             _ => Self::Any(columns.len()),
         }
@@ -146,7 +146,7 @@ impl ColumnSet {
     pub fn len(self) -> usize {
         match self {
             Self::Any(n) => n,
-            Self::Spread(_) => 3,
+            Self::MinMaxSum(_) => 3,
         }
     }
 
@@ -166,10 +166,10 @@ impl ColumnSet {
         value: u64,
     ) {
         match self {
-            Self::Spread(max) => {
+            Self::MinMaxSum(max) => {
                 let parts = parts.get(first..).and_then(|parts| parts.first_chunk());
                 if let Some(parts) = parts {
-                    max.update_spread(parts, value);
+                    max.update_min_max_sum(parts, value);
                 }
             }
             Self::Any(n) => {

@@ -473,20 +473,20 @@ pub struct ColumnFields {
     key: RecordFields,
     values: KVec<(Number, ColumnSet)>,
     /// The commonest form, tested first.
-    spread: Option<SpreadFields>,
+    min_max_sum: Option<MinMaxSumFields>,
 }
 
 /// A key that is one `u32`, and one value with the columns smallest, largest and sum.
 #[derive(Clone, Copy)]
-struct SpreadFields {
+struct MinMaxSumFields {
     /// Offset of the key.
     key: u32,
     value: Number,
     max: Extreme,
 }
 
-/// A hit of [`SpreadFields`] whose element was found.
-pub struct SpreadHit<'a> {
+/// A hit of [`MinMaxSumFields`] whose element was found.
+pub struct MinMaxSumHit<'a> {
     parts: &'a [Atomic<u64>; 4],
     max: Extreme,
     /// The number of the element.
@@ -495,7 +495,7 @@ pub struct SpreadHit<'a> {
     pub value: u64,
 }
 
-impl SpreadHit<'_> {
+impl MinMaxSumHit<'_> {
     /// Updates the columns of the element. Any context.
     #[inline(always)]
     pub fn count(self) {
@@ -510,9 +510,9 @@ impl ColumnFields {
         let Some(mut key) = RecordFields::new(key, KVec::new())? else {
             return Ok(None);
         };
-        let spread = match (&key.key, &values[..]) {
-            (&KeyForm::U32(key), &[(value, ColumnSet::Spread(max))]) => {
-                Some(SpreadFields { key, value, max })
+        let min_max_sum = match (&key.key, &values[..]) {
+            (&KeyForm::U32(key), &[(value, ColumnSet::MinMaxSum(max))]) => {
+                Some(MinMaxSumFields { key, value, max })
             }
             _ => None,
         };
@@ -522,7 +522,7 @@ impl ColumnFields {
         Ok(Some(Self {
             key,
             values,
-            spread,
+            min_max_sum,
         }))
     }
 
@@ -590,13 +590,13 @@ impl Generation {
         };
         match self.find_spread(columns, fields, preempt) {
             Some(hit) => hit.count(),
-            None => return self.count_columns_elsewhere(columns, record, preempt),
+            None => return self.count_columns_slow(columns, record, preempt),
         }
         true
     }
 
-    /// Finds the element of a hit of [`SpreadFields`] in the first slot of its path, where most
-    /// are. `None`: it is not there, the fields are not [`SpreadFields`], or this CPU shares its
+    /// Finds the element of a hit of [`MinMaxSumFields`] in the first slot of its path, where most
+    /// are. `None`: it is not there, the fields are not [`MinMaxSumFields`], or this CPU shares its
     /// columns with others. Any context.
     #[inline(always)]
     fn find_spread<'a>(
@@ -604,17 +604,17 @@ impl Generation {
         columns: &ColumnFields,
         fields: Fields<'_>,
         preempt: PreemptOff<'_>,
-    ) -> Option<SpreadHit<'a>> {
-        let spread = columns.spread.as_ref()?;
+    ) -> Option<MinMaxSumHit<'a>> {
+        let min_max_sum = columns.min_max_sum.as_ref()?;
         // SAFETY: By the invariants key and value are before the end of the fields, which the
         // record reaches.
         let bytes = unsafe { fields.unchecked() };
-        let elt = self.lookup_word_at_home(NumberType::U32.read(spread.key, &bytes))?;
-        Some(SpreadHit {
+        let elt = self.lookup_word_first_slot(NumberType::U32.read(min_max_sum.key, &bytes))?;
+        Some(MinMaxSumHit {
             parts: elt.own_parts(preempt)?.parts.first_chunk()?,
-            max: spread.max,
+            max: min_max_sum.max,
             element: elt.number(),
-            value: spread.value.read(&bytes),
+            value: min_max_sum.value.read(&bytes),
         })
     }
 
@@ -625,14 +625,14 @@ impl Generation {
         columns: &ColumnFields,
         record: Record<'_>,
         preempt: PreemptOff<'_>,
-    ) -> Option<SpreadHit<'a>> {
+    ) -> Option<MinMaxSumHit<'a>> {
         self.find_spread(columns, columns.key.of(record)?, preempt)
     }
 
     /// Slow path of [`Generation::count_columns`]. Returns true, as its caller does, so that the
     /// call is a jump.
     #[inline(never)]
-    fn count_columns_elsewhere(
+    fn count_columns_slow(
         &self,
         columns: &ColumnFields,
         record: Record<'_>,
@@ -704,12 +704,12 @@ impl Generation {
     /// Returns true.
     #[inline(always)]
     fn count_word(&self, fields: Fields<'_>, preempt: PreemptOff<'_>, key: u64) -> bool {
-        match self.lookup_word_at_home(key) {
+        match self.lookup_word_first_slot(key) {
             Some(elt) => {
                 fields.count(elt, preempt);
                 true
             }
-            None => self.count_word_elsewhere(fields, preempt, key),
+            None => self.count_word_slow(fields, preempt, key),
         }
     }
 
@@ -761,7 +761,7 @@ impl Generation {
     ///
     /// Returns true, as its caller does, so that the call is a jump.
     #[inline(never)]
-    fn count_word_elsewhere(&self, fields: Fields<'_>, preempt: PreemptOff<'_>, key: u64) -> bool {
+    fn count_word_slow(&self, fields: Fields<'_>, preempt: PreemptOff<'_>, key: u64) -> bool {
         if let Some(elt) = self.insert_word(preempt, key) {
             fields.count(elt, preempt);
         }
@@ -840,9 +840,9 @@ impl Generation {
         preempt: PreemptOff<'_>,
         key: [u64; N],
     ) -> bool {
-        match self.lookup_array_at_home(key) {
+        match self.lookup_array_first_slot(key) {
             Some(elt) => fields.count(elt, preempt),
-            None => return self.count_array_elsewhere(fields, preempt, key),
+            None => return self.count_array_slow(fields, preempt, key),
         }
         true
     }
@@ -928,7 +928,7 @@ impl Generation {
 
     /// Counts a hit whose key is not in the first slot of its path. Returns true.
     #[inline(never)]
-    fn count_array_elsewhere<const N: usize>(
+    fn count_array_slow<const N: usize>(
         &self,
         fields: Fields<'_>,
         preempt: PreemptOff<'_>,

@@ -17,7 +17,7 @@ use super::{
     },
     elt::Elt,
     index::{
-        AtHome,
+        FirstSlot,
         Index, //
     },
     keys::{
@@ -128,26 +128,26 @@ impl Generation {
     /// Finds the element of a key of one word in the first slot of its path, where most are. `None`
     /// if it is not there, or its hits are drops. Any context.
     #[inline(always)]
-    pub fn lookup_word_at_home(&self, key: u64) -> Option<Elt<'_>> {
-        let number = self.index.lookup_word_at_home(key)?;
+    pub fn lookup_word_first_slot(&self, key: u64) -> Option<Elt<'_>> {
+        let number = self.index.lookup_word_first_slot(key)?;
         Some(Elt::new(self, number))
     }
 
     /// Looks for the element of a key of one word in the first slot of its path. Any context.
     #[inline(always)]
-    pub(super) fn lookup_at_home(&self, key: u64) -> AtHome<Elt<'_>> {
-        match self.index.lookup_at_home(key) {
-            AtHome::Found(number) => AtHome::Found(Elt::new(self, number)),
-            AtHome::Nothing => AtHome::Nothing,
-            AtHome::Another => AtHome::Another,
+    pub(super) fn lookup_first_slot(&self, key: u64) -> FirstSlot<Elt<'_>> {
+        match self.index.lookup_first_slot(key) {
+            FirstSlot::Hit(number) => FirstSlot::Hit(Elt::new(self, number)),
+            FirstSlot::Empty => FirstSlot::Empty,
+            FirstSlot::Other => FirstSlot::Other,
         }
     }
 
     /// Finds the element of a key of `N` words in the first slot of its path: see
-    /// [`Index::lookup_array_at_home`]. Any context.
+    /// [`Index::lookup_array_first_slot`]. Any context.
     #[inline(always)]
-    pub(super) fn lookup_array_at_home<const N: usize>(&self, key: [u64; N]) -> Option<Elt<'_>> {
-        let number = self.index.lookup_array_at_home(key)?;
+    pub(super) fn lookup_array_first_slot<const N: usize>(&self, key: [u64; N]) -> Option<Elt<'_>> {
+        let number = self.index.lookup_array_first_slot(key)?;
         Some(Elt::new(self, number))
     }
 

@@ -74,14 +74,14 @@ pub(super) struct Index {
 }
 
 /// Result of a lookup in the first slot of a key's path, where most keys are.
-pub enum AtHome<T> {
+pub enum FirstSlot<T> {
     /// The key's element.
-    Found(T),
+    Hit(T),
     /// The slot is empty: the key has no element.
-    Nothing,
+    Empty,
     /// The slot has another element, or an element whose hits are drops: the key may be on the rest
     /// of the path.
-    Another,
+    Other,
 }
 
 impl Index {
@@ -119,7 +119,7 @@ impl Index {
     /// Finds the element of a key of one word in the first slot of its path, where most are. `None`
     /// if it is not there, or its hits are drops. Any context.
     #[inline(always)]
-    pub(super) fn lookup_word_at_home(&self, key: u64) -> Option<u32> {
+    pub(super) fn lookup_word_first_slot(&self, key: u64) -> Option<u32> {
         let hash = self.hash.of(iter::once(key));
         let word = Slot::counting(self.table.home(hash).acquire())?;
         // SAFETY: The word comes from an acquiring load of a slot.
@@ -129,7 +129,7 @@ impl Index {
     /// Finds the element of a key of `N` words in the first slot of its path, where most are.
     /// `None` if it is not there, or its hits are drops, or its last word is zero. Any context.
     #[inline(always)]
-    pub(super) fn lookup_array_at_home<const N: usize>(&self, key: [u64; N]) -> Option<u32> {
+    pub(super) fn lookup_array_first_slot<const N: usize>(&self, key: [u64; N]) -> Option<u32> {
         let hash = self.hash.of(key.words());
         // No key in a slot ends with a zero, so if this one does, it has another length.
         let word = Slot::counting_with(self.table.home(hash).acquire(), N as u32)?;
@@ -140,17 +140,17 @@ impl Index {
 
     /// Looks for the element of `key` in the first slot of its path. Any context.
     #[inline(always)]
-    pub(super) fn lookup_at_home(&self, key: impl Key) -> AtHome<u32> {
-        self.at_home(self.hash.of(key.words()), key)
+    pub(super) fn lookup_first_slot(&self, key: impl Key) -> FirstSlot<u32> {
+        self.first_slot(self.hash.of(key.words()), key)
     }
 
     #[inline(always)]
-    fn at_home(&self, hash: u64, key: impl Key) -> AtHome<u32> {
+    fn first_slot(&self, hash: u64, key: impl Key) -> FirstSlot<u32> {
         let raw = self.table.home(hash).acquire();
         match Slot::counting(raw) {
-            _ if raw == EMPTY => AtHome::Nothing,
-            Some(word) if self.is(word, hash, key) => AtHome::Found(word.number()),
-            _ => AtHome::Another,
+            _ if raw == EMPTY => FirstSlot::Empty,
+            Some(word) if self.is(word, hash, key) => FirstSlot::Hit(word.number()),
+            _ => FirstSlot::Other,
         }
     }
 
@@ -158,10 +158,10 @@ impl Index {
     #[inline(always)]
     pub(super) fn lookup(&self, key: impl Key) -> Option<u32> {
         let hash = self.hash.of(key.words());
-        match self.at_home(hash, key) {
-            AtHome::Found(number) => Some(number),
-            AtHome::Nothing => None,
-            AtHome::Another => self.find_on_path(key, hash, |_, _| EMPTY),
+        match self.first_slot(hash, key) {
+            FirstSlot::Hit(number) => Some(number),
+            FirstSlot::Empty => None,
+            FirstSlot::Other => self.find_on_path(key, hash, |_, _| EMPTY),
         }
     }
 

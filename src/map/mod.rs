@@ -131,12 +131,12 @@ pub use fast::{
     ColumnFields,
     KeyFields,
     KeyWord,
+    MinMaxSumHit, //
     RecordFields,
-    SpreadHit, //
 };
 pub use generation::Generation;
 pub use hash::Hash;
-pub use index::AtHome;
+pub use index::FirstSlot;
 use index::Index;
 pub use once::OnceText;
 use pool::Pool;
@@ -216,14 +216,22 @@ impl Map {
     /// Finds the element of a key of one word, if it is in the first slot of its path and its hits
     /// count. Any context.
     #[inline(always)]
-    pub fn lookup_word_at_home<'a>(&'a self, preempt: PreemptOff<'a>, key: u64) -> Option<Elt<'a>> {
-        self.generation.read(preempt).lookup_word_at_home(key)
+    pub fn lookup_word_first_slot<'a>(
+        &'a self,
+        preempt: PreemptOff<'a>,
+        key: u64,
+    ) -> Option<Elt<'a>> {
+        self.generation.read(preempt).lookup_word_first_slot(key)
     }
 
     /// Looks for the element of a key of one word in the first slot of its path. Any context.
     #[inline(always)]
-    pub fn lookup_at_home<'a>(&'a self, preempt: PreemptOff<'a>, key: u64) -> AtHome<Elt<'a>> {
-        self.generation.read(preempt).lookup_at_home(key)
+    pub fn lookup_first_slot<'a>(
+        &'a self,
+        preempt: PreemptOff<'a>,
+        key: u64,
+    ) -> FirstSlot<Elt<'a>> {
+        self.generation.read(preempt).lookup_first_slot(key)
     }
 
     /// Finds or [inserts](Map::insert) the element of a key of these words.
@@ -291,7 +299,7 @@ impl Map {
         fields: &ColumnFields,
         record: Record<'_>,
         preempt: PreemptOff<'a>,
-    ) -> Option<SpreadHit<'a>> {
+    ) -> Option<MinMaxSumHit<'a>> {
         let generation = self.generation.read(preempt);
         generation.find_spread_of(fields, record, preempt)
     }

@@ -115,7 +115,7 @@ impl Generation {
         let (start, len) = field.place(bytes.read(field.offset as usize));
         let end = start.wrapping_add(len);
         if len == 0 || len > field.max_bytes || start < 8 || end > record.as_bytes().len() {
-            return self.count_text_elsewhere(fields, record, preempt);
+            return self.count_text_slow(fields, record, preempt);
         }
         // Ignore a NUL at the end.
         let nul = usize::from(bytes.read::<u8>(end.wrapping_sub(1)) == 0);
@@ -124,16 +124,16 @@ impl Generation {
         // length.
         let elt = unsafe {
             match len {
-                1..=8 => self.lookup_array_at_home::<1>(words(&bytes, end, len)),
-                9..=16 => self.lookup_array_at_home::<2>(words(&bytes, end, len)),
-                17..=24 => self.lookup_array_at_home::<3>(words(&bytes, end, len)),
-                25..=32 => self.lookup_array_at_home::<4>(words(&bytes, end, len)),
+                1..=8 => self.lookup_array_first_slot::<1>(words(&bytes, end, len)),
+                9..=16 => self.lookup_array_first_slot::<2>(words(&bytes, end, len)),
+                17..=24 => self.lookup_array_first_slot::<3>(words(&bytes, end, len)),
+                25..=32 => self.lookup_array_first_slot::<4>(words(&bytes, end, len)),
                 _ => None,
             }
         };
         match elt {
             Some(elt) => fields.count(elt, preempt),
-            None => return self.count_text_elsewhere(fields, record, preempt),
+            None => return self.count_text_slow(fields, record, preempt),
         }
         true
     }
@@ -141,7 +141,7 @@ impl Generation {
     /// Counts a hit whose key is a string that is longer, or not in the first slot of its path.
     /// Returns true.
     #[inline(never)]
-    fn count_text_elsewhere(
+    fn count_text_slow(
         &self,
         fields: Fields<'_>,
         record: Record<'_>,

@@ -62,7 +62,7 @@ impl Names for KernelNames {
         (found.get() & bit != 0).then_some(name)
     }
 
-    fn go_on(&self) -> Result {
+    fn check_signal(&self) -> Result {
         cpu::yield_unless_killed()
     }
 }

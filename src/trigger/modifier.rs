@@ -133,14 +133,14 @@ pub(super) const SUM: fn(bool) -> &'static [Column] = |_| &[Column::Sum];
 
 /// The smallest and the largest value, and the sum.
 const SPREAD: fn(bool) -> &'static [Column] = |signed| match signed {
-    true => const { &spread(true) },
-    false => const { &spread(false) },
+    true => const { &min_max_sum(true) },
+    false => const { &min_max_sum(false) },
 };
 
 const MIN: fn(bool) -> &'static [Column] = |signed| &SPREAD(signed)[..1];
 const MAX: fn(bool) -> &'static [Column] = |signed| &SPREAD(signed)[1..2];
 
-const fn spread(signed: bool) -> [Column; 3] {
+const fn min_max_sum(signed: bool) -> [Column; 3] {
     [
         Column::Extreme(Extreme::min(signed)),
         Column::Extreme(Extreme::max(signed)),

@@ -118,7 +118,7 @@ impl Histogram {
         let (Some(Some(distribution)), Some(hit)) =
             (distribution, self.map.find_spread(fields, record, preempt))
         else {
-            return self.count_distributions_elsewhere(program, fields, record, preempt);
+            return self.count_distributions_slow(program, fields, record, preempt);
         };
         self.count_in_bucket(distribution, preempt, hit.element, hit.value);
         hit.count();
@@ -128,7 +128,7 @@ impl Histogram {
     /// Slow path: the hit has several values, or its element is not in the first slot of its path.
     /// Returns true.
     #[inline(never)]
-    fn count_distributions_elsewhere(
+    fn count_distributions_slow(
         &self,
         program: &Program,
         fields: &ColumnFields,
@@ -147,7 +147,7 @@ impl Histogram {
 
     /// Out-of-line [`Histogram::count_in_bucket`], for callers that do much else.
     #[inline(never)]
-    fn count_elsewhere(
+    fn count_slow(
         &self,
         distribution: &DistributionCode,
         preempt: PreemptOff<'_>,
@@ -285,7 +285,7 @@ impl Histogram {
         elt.update(hit.preempt(), &program.values, |value| {
             let number = program.read_inline(&value.value, hit, vals);
             if let Some(distribution) = &value.distribution {
-                self.count_elsewhere(distribution, hit.preempt(), elt.number(), number);
+                self.count_slow(distribution, hit.preempt(), elt.number(), number);
             }
             (number, value.columns)
         });

@@ -36,8 +36,8 @@ use crate::{
         Histogram, //
     },
     map::{
-        AtHome,
         Elt,
+        FirstSlot,
         Loss, //
     },
     sync::PreemptOff, //
@@ -66,7 +66,7 @@ impl<T: Fn() -> u64> Numbers<'_, T> {
 
     /// Computes the number. Reads the time last, when few other registers are in use.
     #[inline(always)]
-    fn make(&self, value: &VarValue) -> u64 {
+    fn compute(&self, value: &VarValue) -> u64 {
         match value {
             VarValue::Usecs => ns_to_usecs((self.clock)()).wrapping_sub(self.reference),
             VarValue::Other(Difference { left, right }) => {
@@ -108,18 +108,18 @@ impl Histogram {
             return;
         };
         // Each arm is a jump to another function: anything else would save registers first.
-        match fields.import_at_home(record, preempt) {
-            AtHome::Found(Some(reference)) => {
+        match fields.import_first_slot(record, preempt) {
+            FirstSlot::Hit(Some(reference)) => {
                 self.hit_with_reference(program, record, preempt, reference, clock);
             }
-            AtHome::Found(None) | AtHome::Nothing => self.lose_unresolved(preempt),
-            AtHome::Another => self.hit_latency_elsewhere(program, record, preempt, clock),
+            FirstSlot::Hit(None) | FirstSlot::Empty => self.lose_unresolved(preempt),
+            FirstSlot::Other => self.hit_latency_slow(program, record, preempt, clock),
         }
     }
 
     /// Slow path: the variable is not in the first slot.
     #[inline(never)]
-    fn hit_latency_elsewhere<T: Fn() -> u64>(
+    fn hit_latency_slow<T: Fn() -> u64>(
         &self,
         program: &Program,
         record: Record<'_>,
@@ -202,8 +202,8 @@ impl Histogram {
             clock,
         };
         let emission = Emission { event, leaf, trace };
-        if let Some(made) = self.count_var(program, fields, &numbers, preempt) {
-            if !emission.emit(context, preempt, &numbers, made) {
+        if let Some(computed) = self.count_var(program, fields, &numbers, preempt) {
+            if !emission.emit(context, preempt, &numbers, computed) {
                 self.map.lose(preempt, Loss::Missed);
             }
         }
@@ -221,23 +221,23 @@ impl Histogram {
         preempt: PreemptOff<'_>,
     ) -> Option<u64> {
         let key = recorded_number(&fields.key, numbers.record);
-        let elt = match self.map.lookup_word_at_home(preempt, key) {
+        let elt = match self.map.lookup_word_first_slot(preempt, key) {
             Some(elt) => elt,
-            None => self.insert_elsewhere(preempt, key)?,
+            None => self.insert_slow(preempt, key)?,
         };
         match fields.used {
             Use::Variable(var) => {
                 elt.count(preempt);
-                let made = numbers.make(&fields.value);
-                if !elt.set_var(var, made) {
+                let computed = numbers.compute(&fields.value);
+                if !elt.set_var(var, computed) {
                     self.map.lose(preempt, Loss::Missed);
                 }
-                Some(made)
+                Some(computed)
             }
             Use::Columns => {
-                let made = numbers.make(&fields.value);
-                self.count_made(program, preempt, elt, made);
-                Some(made)
+                let computed = numbers.compute(&fields.value);
+                self.count_computed(program, preempt, elt, computed);
+                Some(computed)
             }
             Use::None => {
                 elt.count(preempt);
@@ -248,20 +248,26 @@ impl Histogram {
 
     /// Slow path: the element is new, or not in the first slot of its path.
     #[inline(never)]
-    fn insert_elsewhere<'a>(&'a self, preempt: PreemptOff<'a>, key: u64) -> Option<Elt<'a>> {
+    fn insert_slow<'a>(&'a self, preempt: PreemptOff<'a>, key: u64) -> Option<Elt<'a>> {
         self.map.insert_word(preempt, key)
     }
 
     /// Updates the columns of the element with the number that the hit computed.
     #[inline(always)]
-    fn count_made(&self, program: &Program, preempt: PreemptOff<'_>, elt: Elt<'_>, made: u64) {
+    fn count_computed(
+        &self,
+        program: &Program,
+        preempt: PreemptOff<'_>,
+        elt: Elt<'_>,
+        computed: u64,
+    ) {
         let Some(value) = program.values.first() else {
             return;
         };
         if let Some(distribution) = &value.distribution {
-            self.count_in_bucket(distribution, preempt, elt.number(), made);
+            self.count_in_bucket(distribution, preempt, elt.number(), computed);
         }
-        elt.update_inline(preempt, made, value.columns);
+        elt.update_inline(preempt, computed, value.columns);
     }
 }
 
@@ -281,18 +287,18 @@ impl Emission<'_> {
         context: &dyn Context,
         preempt: PreemptOff<'_>,
         numbers: &Numbers<'_, T>,
-        made: u64,
+        computed: u64,
     ) -> bool {
         // A leaf reads nothing of the head but the process id, which is the same as in this hit.
         let mut words = [numbers.record.first_word(), 0, 0, 0, 0, 0, 0];
         let [_, fields @ ..] = &mut words;
         for (word, field) in fields.iter_mut().zip(self.trace) {
             *word = match field {
-                TraceField::Made => made,
+                TraceField::Computed => computed,
                 TraceField::Operand(operand) => numbers.read(operand),
             };
         }
-        self.leaf.count(preempt, &words) || self.emit_elsewhere(context, preempt, &words)
+        self.leaf.count(preempt, &words) || self.emit_slow(context, preempt, &words)
     }
 
     /// Emits the event in the ordinary way, as it has other listeners by now. Hits may nest in it,
@@ -300,7 +306,7 @@ impl Emission<'_> {
     /// events.
     #[cold]
     #[inline(never)]
-    fn emit_elsewhere(
+    fn emit_slow(
         self,
         context: &dyn Context,
         preempt: PreemptOff<'_>,
@@ -330,17 +336,21 @@ impl VarFields {
 
     /// [`VarFields::import`] for an element in the first slot of its path.
     #[inline(always)]
-    fn import_at_home(&self, record: Record<'_>, preempt: PreemptOff<'_>) -> AtHome<Option<u64>> {
+    fn import_first_slot(
+        &self,
+        record: Record<'_>,
+        preempt: PreemptOff<'_>,
+    ) -> FirstSlot<Option<u64>> {
         let Some(import) = &self.import else {
-            return AtHome::Another;
+            return FirstSlot::Other;
         };
         let Some(key) = common_number(&import.on, record) else {
-            return AtHome::Another;
+            return FirstSlot::Other;
         };
-        match import.home.map.lookup_at_home(preempt, key) {
-            AtHome::Found(elt) => AtHome::Found(import.read(elt)),
-            AtHome::Nothing => AtHome::Nothing,
-            AtHome::Another => AtHome::Another,
+        match import.home.map.lookup_first_slot(preempt, key) {
+            FirstSlot::Hit(elt) => FirstSlot::Hit(import.read(elt)),
+            FirstSlot::Empty => FirstSlot::Empty,
+            FirstSlot::Other => FirstSlot::Other,
         }
     }
 }

@@ -99,7 +99,7 @@ pub(in crate::hist) type TraceFields = KVec<TraceField>;
 #[repr(u32)]
 pub(in crate::hist) enum TraceField {
     /// The number that the hit computes.
-    Made,
+    Computed,
     Operand(VarOperand),
 }
 
@@ -270,7 +270,7 @@ fn trace_fields(
                 .filter(|operand| !operand.is_time())
                 .map(TraceField::Operand),
             Some(_) => None,
-            None if made => Some(TraceField::Made),
+            None if made => Some(TraceField::Computed),
             None if Some(place) == slot => Some(TraceField::Operand(VarOperand::Reference)),
             None => None,
         };

@@ -45,7 +45,7 @@ struct Shown {
 
 impl HistFile {
     /// Takes snapshots of the histograms `views`, each with its heading. Fails with `ENOMEM`, and
-    /// as [`Names::go_on`].
+    /// as [`Names::check_signal`].
     pub(super) fn with_printer<'a>(
         printer: &'static dyn Printer,
         views: impl Iterator<Item = View<'a>>,
@@ -57,7 +57,7 @@ impl HistFile {
             heading(&mut text, &view, n)?;
             let hist = Shown {
                 heading: text,
-                snapshot: Snapshot::take(view.hist, &|| view.names.go_on())?,
+                snapshot: Snapshot::take(view.hist, &|| view.names.check_signal())?,
             };
             hists.push(hist, GFP_KERNEL)?;
         }
@@ -80,10 +80,10 @@ impl HistFile {
     }
 
     /// Formats the next piece of the text; `None` at its end. Fails with `ENOMEM`, as
-    /// [`Names::go_on`], and with `EAGAIN` if hits kept replacing the saved fields of an entry; the
-    /// next call formats the same piece.
+    /// [`Names::check_signal`], and with `EAGAIN` if hits kept replacing the saved fields of an
+    /// entry; the next call formats the same piece.
     pub fn next_piece(&mut self, names: &dyn Names) -> Result<Option<Text>> {
-        names.go_on()?;
+        names.check_signal()?;
         let mut out = Text::new();
         let mut buf = TrackedBuf::new()?;
         let (mut n, mut row) = self.next;

@@ -51,7 +51,7 @@ use crate::{
 
 impl HistFile {
     /// The `hist` file of an event with the histograms `views`. Fails with `ENOMEM`, and as
-    /// [`Names::go_on`].
+    /// [`Names::check_signal`].
     pub fn new<'a>(views: impl Iterator<Item = View<'a>>) -> Result<Self> {
         Self::with_printer(&HistText, views, title)
     }

@@ -81,7 +81,7 @@ pub struct Now {
 
 impl HistFile {
     /// The `hist_jsonl` file of an event with the histograms `views`. Fails with `ENOMEM`, and as
-    /// [`Names::go_on`].
+    /// [`Names::check_signal`].
     pub fn jsonl<'a>(views: impl Iterator<Item = View<'a>>, origin: &Origin<'_>) -> Result<Self> {
         Self::with_printer(&Jsonl, views, |out, view, _| header(out, view, origin))
     }

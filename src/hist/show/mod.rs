@@ -46,7 +46,7 @@ pub trait Names {
     fn address(&self, out: &mut Text, histogram: &Histogram) -> Result;
 
     /// Yields the CPU. Fails with `EINTR` if the reader was killed.
-    fn go_on(&self) -> Result;
+    fn check_signal(&self) -> Result;
 }
 
 /// A histogram as it is attached to an event, for printing.

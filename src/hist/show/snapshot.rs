@@ -45,7 +45,7 @@ use crate::{
     trigger::ModifierKind, //
 };
 
-/// Number of slots or entries visited between calls of `go_on`.
+/// Number of slots or entries visited between calls of `check_signal`.
 const BATCH: usize = 1024;
 
 /// The entries of a histogram with their columns, each read once. Later hits do not change the
@@ -85,9 +85,9 @@ pub(super) struct Losses {
 }
 
 impl Snapshot {
-    /// Reads and sorts the entries. Fails with `ENOMEM`, and with the error of `go_on`, which is
-    /// called now and then.
-    pub(super) fn take(hist: &Arc<Histogram>, go_on: &dyn Fn() -> Result) -> Result<Self> {
+    /// Reads and sorts the entries. Fails with `ENOMEM`, and with the error of `check_signal`,
+    /// which is called now and then.
+    pub(super) fn take(hist: &Arc<Histogram>, check_signal: &dyn Fn() -> Result) -> Result<Self> {
         let contents = hist.map.contents();
         let mut snapshot = Self {
             hist: hist.clone(),
@@ -107,17 +107,17 @@ impl Snapshot {
             },
             contents,
         };
-        snapshot.read(go_on)?;
+        snapshot.read(check_signal)?;
         snapshot.add_up()?;
         // Pairs with `Histogram::count_in_bucket()`.
         smp_rmb();
-        snapshot.read_buckets(go_on)?;
-        snapshot.compute(go_on)?;
-        snapshot.sort(go_on)?;
+        snapshot.read_buckets(check_signal)?;
+        snapshot.compute(check_signal)?;
+        snapshot.sort(check_signal)?;
         Ok(snapshot)
     }
 
-    fn read(&mut self, go_on: &dyn Fn() -> Result) -> Result {
+    fn read(&mut self, check_signal: &dyn Fn() -> Result) -> Result {
         let (contents, len) = (&self.contents, self.hist.map.len());
         let n_columns = self.n_columns();
         // Enough, unless more keys are inserted meanwhile.
@@ -125,7 +125,7 @@ impl Snapshot {
         self.columns.reserve(len * n_columns, GFP_KERNEL_ACCOUNT)?;
         for (slot, entry) in (0..).map_while(|slot| Some((slot, contents.slot(slot)?))) {
             if slot as usize % BATCH == 0 {
-                go_on()?;
+                check_signal()?;
             }
             let Some(entry) = entry else {
                 continue;
@@ -157,14 +157,14 @@ impl Snapshot {
         Ok(())
     }
 
-    fn read_buckets(&mut self, go_on: &dyn Fn() -> Result) -> Result {
+    fn read_buckets(&mut self, check_signal: &dyn Fn() -> Result) -> Result {
         if let Some(buckets) = &self.hist.buckets {
-            self.buckets = buckets.read(go_on)?;
+            self.buckets = buckets.read(check_signal)?;
             // A histogram may have many buckets, but an element has few.
             let is_same = |a: &BucketCount, b: &BucketCount| a.element() == b.element();
             for (n, buckets) in self.buckets.chunk_by_mut(is_same).enumerate() {
                 if n % BATCH == 0 {
-                    go_on()?;
+                    check_signal()?;
                 }
                 buckets.sort_unstable_by_key(BucketCount::key);
             }
@@ -173,7 +173,7 @@ impl Snapshot {
     }
 
     /// Computes the sort keys that are statistics, once for each entry.
-    fn compute(&mut self, go_on: &dyn Fn() -> Result) -> Result {
+    fn compute(&mut self, check_signal: &dyn Fn() -> Result) -> Result {
         let hist = self.hist.clone();
         for key in &hist.spec.sort {
             let mut numbers = KVVec::new();
@@ -188,7 +188,7 @@ impl Snapshot {
                 numbers.reserve(self.len(), GFP_KERNEL_ACCOUNT)?;
                 for entry in (0..).take(self.len()) {
                     if entry as usize % BATCH == 0 {
-                        go_on()?;
+                        check_signal()?;
                     }
                     let number = self.number(key.by, entry).unwrap_or(i128::MIN);
                     numbers.push(number, GFP_KERNEL_ACCOUNT)?;
@@ -301,13 +301,22 @@ impl Snapshot {
     }
 
     /// Sorts by the bytes of the keys, then by the sort keys of the trigger: see [`super::sort`].
-    fn sort(&mut self, go_on: &dyn Fn() -> Result) -> Result {
+    fn sort(&mut self, check_signal: &dyn Fn() -> Result) -> Result {
         let mut order = KVVec::with_capacity(self.len(), GFP_KERNEL_ACCOUNT)?;
         for entry in (0..).take(self.len()) {
             order.push(entry, GFP_KERNEL_ACCOUNT)?;
         }
-        heapsort(&mut order, |&a, &b| self.key(a).cmp(self.key(b)), go_on)?;
-        self.sort_by(&mut order, &self.hist.spec.sort, &self.computed, go_on)?;
+        heapsort(
+            &mut order,
+            |&a, &b| self.key(a).cmp(self.key(b)),
+            check_signal,
+        )?;
+        self.sort_by(
+            &mut order,
+            &self.hist.spec.sort,
+            &self.computed,
+            check_signal,
+        )?;
         self.order = order;
         Ok(())
     }
@@ -318,7 +327,7 @@ impl Snapshot {
         mut order: &mut [u32],
         keys: &[SortKey],
         computed: &[KVVec<i128>],
-        go_on: &dyn Fn() -> Result,
+        check_signal: &dyn Fn() -> Result,
     ) -> Result {
         let (Some((key, rest)), Some((numbers, others))) =
             (keys.split_first(), computed.split_first())
@@ -326,7 +335,7 @@ impl Snapshot {
             return Ok(());
         };
         let compare = |a, b| self.compare(key, numbers, a, b);
-        heapsort(order, |&a, &b| compare(a, b), go_on)?;
+        heapsort(order, |&a, &b| compare(a, b), check_signal)?;
         if rest.is_empty() {
             return Ok(());
         }
@@ -334,7 +343,7 @@ impl Snapshot {
             let equal = |&entry: &u32| compare(first, entry).is_eq();
             let n = order.iter().take_while(|entry| equal(entry)).count();
             let (run, next) = order.split_at_mut(n.max(1));
-            self.sort_by(run, rest, others, go_on)?;
+            self.sort_by(run, rest, others, check_signal)?;
             order = next;
         }
         Ok(())

@@ -11,17 +11,17 @@ use core::cmp::Ordering;
 
 use kernel::prelude::*;
 
-/// Number of rounds between calls of `go_on`.
+/// Number of rounds between calls of `check_signal`.
 const BATCH: usize = 1024;
 
 /// Sorts `items`, making the comparisons and exchanges that lib/sort.c makes. Fails with the error
-/// of `go_on`, which is called now and then.
+/// of `check_signal`, which is called now and then.
 ///
 /// The heap has the largest item on top. Each round takes off the two largest.
 pub fn heapsort<T>(
     items: &mut [T],
     mut compare: impl FnMut(&T, &T) -> Ordering,
-    go_on: &dyn Fn() -> Result,
+    check_signal: &dyn Fn() -> Result,
 ) -> Result {
     let mut heap = items.len();
     if heap < 2 {
@@ -29,13 +29,13 @@ pub fn heapsort<T>(
     }
     for top in (0..heap / 2).rev() {
         if top % BATCH == 0 {
-            go_on()?;
+            check_signal()?;
         }
         sink(&mut items[..heap], top, &mut compare);
     }
     while heap > 3 {
         if heap % BATCH < 2 {
-            go_on()?;
+            check_signal()?;
         }
         heap -= 1;
         items.swap(0, heap);

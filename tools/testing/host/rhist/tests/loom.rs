@@ -408,7 +408,7 @@ const SPREAD: [Column; 4] = [
 ];
 
 /// A map for a key, with these columns, on `cpus`, of which some may share columns.
-fn spread_map(cpus: Cpus) -> Arc<Map> {
+fn min_max_sum_map(cpus: Cpus) -> Arc<Map> {
     let shape = Shape {
         bits: 0,
         key_size: 8,
@@ -423,7 +423,7 @@ fn spread_map(cpus: Cpus) -> Arc<Map> {
 }
 
 /// Counts a hit with `value`.
-fn spread(map: &Map, cpu: usize, value: i64) {
+fn min_max_sum(map: &Map, cpu: usize, value: i64) {
     let cpu = Cpu::enter(cpu);
     let elt = map.insert_word(cpu.preempt(), 7).unwrap();
     elt.update(cpu.preempt(), &[value as u64], |&value| {
@@ -432,7 +432,7 @@ fn spread(map: &Map, cpu: usize, value: i64) {
 }
 
 /// Count, smallest, largest and sum, if there is a hit.
-fn spread_of(map: &Map) -> Option<[i64; 4]> {
+fn min_max_sum_of(map: &Map) -> Option<[i64; 4]> {
     let contents = map.contents();
     let elt = contents.lookup_word(7)?;
     // The count first, as readers do.
@@ -450,18 +450,18 @@ fn extremes_interrupted() {
             let outcomes = Outcomes::new();
             let seen = outcomes.clone();
             model(1, move || {
-                let map = spread_map(Cpus::uniform(1));
+                let map = min_max_sum_map(Cpus::uniform(1));
                 let handler = {
                     let map = map.clone();
-                    move || spread(&map, 0, other)
+                    move || min_max_sum(&map, 0, other)
                 };
-                let came = interrupt::at(points, handler, || spread(&map, 0, value)).1;
+                let came = interrupt::at(points, handler, || min_max_sum(&map, 0, value)).1;
                 let all = match came {
                     true => [2, value.min(other), value.max(other), value + other],
                     false => [1, value, value, value],
                 };
                 assert_eq!(
-                    spread_of(&map),
+                    min_max_sum_of(&map),
                     Some(all),
                     "{value} and {other} at {points}"
                 );
@@ -481,19 +481,19 @@ fn extremes_interrupted() {
 fn extremes_shared() {
     for values in [[1, 5], [-5, 3], [2, 2]] {
         long_model(2, move || {
-            let map = spread_map(Cpus {
+            let map = min_max_sum_map(Cpus {
                 own: 1,
                 ..Cpus::uniform(3)
             });
-            spread(&map, 1, 2);
+            min_max_sum(&map, 1, 2);
             let hits = [1, 2].map(|cpu| {
                 let map = map.clone();
-                thread::spawn(move || spread(&map, cpu, values[cpu - 1]))
+                thread::spawn(move || min_max_sum(&map, cpu, values[cpu - 1]))
             });
             hits.into_iter().for_each(|hit| hit.join().unwrap());
             let [a, b] = values;
             let all = [3, a.min(b).min(2), a.max(b).max(2), a + b + 2];
-            assert_eq!(spread_of(&map), Some(all));
+            assert_eq!(min_max_sum_of(&map), Some(all));
         });
     }
 }

@@ -424,18 +424,18 @@ fn lookups_of_words() {
             assert!(map.contents().lookup_word(number).is_none());
             map.insert_word(cpus[0].preempt(), number).unwrap();
         }
-        let mut at_home = 0;
+        let mut first_slot = 0;
         for number in 0..128 {
             let contents = map.contents();
             let elt = contents.lookup_word(number).unwrap();
             assert_eq!(elt.key()[..8], key(number));
-            let fast = contents.lookup_word_at_home(number);
+            let fast = contents.lookup_word_first_slot(number);
             assert!(fast.is_none_or(|fast| fast.key() == elt.key()));
-            at_home += usize::from(fast.is_some());
+            first_slot += usize::from(fast.is_some());
         }
-        assert!((64..128).contains(&at_home), "{at_home}");
+        assert!((64..128).contains(&first_slot), "{first_slot}");
         assert!(map.contents().lookup_word(128).is_none());
-        assert!(map.contents().lookup_word_at_home(128).is_none());
+        assert!(map.contents().lookup_word_first_slot(128).is_none());
     }
 }
 

@@ -318,7 +318,7 @@ impl Names for Functions {
         out.bytes(b"(ptr)")
     }
 
-    fn go_on(&self) -> KernelResult {
+    fn check_signal(&self) -> KernelResult {
         Ok(())
     }
 }
@@ -352,7 +352,7 @@ impl Names for Interrupted {
         Functions.address(out, histogram)
     }
 
-    fn go_on(&self) -> KernelResult {
+    fn check_signal(&self) -> KernelResult {
         match self.0.replace(!self.0.get()) {
             true => Ok(()),
             false => Err(EINTR),

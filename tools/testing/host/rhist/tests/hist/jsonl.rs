@@ -706,7 +706,7 @@ fn addresses_of_nothing() {
             Ok(())
         }
 
-        fn go_on(&self) -> KernelResult {
+        fn check_signal(&self) -> KernelResult {
             Ok(())
         }
     }

@@ -736,7 +736,7 @@ impl Names for World {
         out.bytes(b"(gone)")
     }
 
-    fn go_on(&self) -> KernelResult {
+    fn check_signal(&self) -> KernelResult {
         Ok(())
     }
 }
