@@ -21,11 +21,11 @@ use std::path::PathBuf;
 
 use rustix::fs::AtFlags;
 use rustix::fs::CWD;
-use rustix::fs::FlockOperation;
 use rustix::fs::Mode;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+use crate::lock::LockFile;
 use crate::plan::Id;
 use crate::plan::Step;
 use crate::question::Cost;
@@ -46,7 +46,7 @@ const COMMAND_CHARS: usize = 1000;
 /// Journal of a run of this process. Holds the lock until it is dropped.
 #[derive(Debug)]
 pub struct Journal {
-    file: File,
+    file: LockFile,
     path: PathBuf,
 }
 
@@ -102,8 +102,9 @@ impl Journals {
         }
         let path = self.dir.join(format!("{id}.journal"));
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC;
-        let mut file = File::from(rustix::fs::open(&self.dir, flags, Mode::from_raw_mode(0o644))?);
-        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        let file = File::from(rustix::fs::open(&self.dir, flags, Mode::from_raw_mode(0o644))?);
+        let mut file = LockFile::new(file);
+        file.lock()?;
         let command: String = command.escape_default().take(COMMAND_CHARS).collect();
         write_line(&mut file, &format!("command {command}"))?;
         let own = format!("/proc/self/fd/{}", file.as_raw_fd());
@@ -132,7 +133,8 @@ impl Journals {
             let Ok(file) = fs::OpenOptions::new().read(true).write(true).open(&path) else {
                 continue;
             };
-            if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() || !is_linked(&file, &path) {
+            let file = LockFile::new(file);
+            if file.lock().is_err() || !is_linked(&file, &path) {
                 continue;
             }
             let Ok(entries) = read(&id, &path) else { continue };
@@ -248,7 +250,7 @@ fn is_linked(file: &File, path: &Path) -> bool {
 
 fn is_held(path: &Path) -> bool {
     match File::open(path) {
-        Ok(file) => rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err(),
+        Ok(file) => LockFile::new(file).lock_shared().is_err(),
         Err(_) => false,
     }
 }

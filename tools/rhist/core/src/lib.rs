@@ -12,6 +12,7 @@ pub mod hist_text;
 pub mod journal;
 pub mod jsonl;
 mod lines;
+mod lock;
 pub mod machine;
 #[cfg(test)]
 mod measure;

@@ -35,13 +35,13 @@ use std::time::Instant;
 use percent_encoding::AsciiSet;
 use percent_encoding::NON_ALPHANUMERIC;
 use percent_encoding::utf8_percent_encode;
-use rustix::fs::FlockOperation;
 use rustix::fs::Mode;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::Batch;
 use super::Encoding;
+use crate::lock::LockFile;
 
 /// Characters of a URL that stay as they are in the name of a folder.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_');
@@ -117,8 +117,8 @@ pub struct Queue {
 #[derive(Debug)]
 struct Folder {
     path: PathBuf,
-    /// Holds the lock as long as it is open.
-    _lock: File,
+    /// Has the lock.
+    _lock: LockFile,
 }
 
 #[derive(Debug)]
@@ -420,9 +420,9 @@ impl Folder {
         }
         let lock = match open(&path, OFlags::DIRECTORY) {
             Err(Errno::NOTDIR | Errno::LOOP) => return Ok(None),
-            lock => lock?,
+            lock => LockFile::new(lock?),
         };
-        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        match lock.lock() {
             Ok(()) => Ok(Some(Folder { path, _lock: lock })),
             Err(Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(error.into()),

@@ -7,11 +7,11 @@ use std::io;
 use std::io::Write;
 use std::path::Path;
 
-use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
 use super::Error;
 use super::encode;
+use crate::lock::LockFile;
 use crate::names::Names;
 use crate::question::Interval;
 use crate::question::Question;
@@ -19,8 +19,8 @@ use crate::table::Text;
 
 /// A recording being written.
 pub struct Writer {
-    file: File,
-    /// Name for errors.
+    file: LockFile,
+    /// As it is shown in errors.
     name: String,
     question: Question,
 }
@@ -34,10 +34,10 @@ impl Writer {
         let name = name(path);
         let error = |error: io::Error| Error(format!("{name}: {error}"));
         let file = File::options().append(true).create(true).open(path).map_err(error)?;
+        let file = LockFile::new(file);
         let is_file = file.metadata().map_err(error)?.is_file();
-        // Held until the file is closed. Some file systems do not support locks.
-        let lock = || rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
-        if is_file && lock() == Err(Errno::WOULDBLOCK) {
+        // Not all file systems have locks.
+        if is_file && file.lock() == Err(Errno::WOULDBLOCK) {
             return Err(Error(format!("{name}: another process records to it")));
         }
         // Checked under the lock: a previous holder may have written.
