@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::thread;
+use std::thread::JoinHandle;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -94,6 +95,7 @@ impl Totals {
 /// in the queue.
 pub struct Pusher {
     shared: Arc<Shared>,
+    thread: JoinHandle<()>,
 }
 
 struct Shared {
@@ -144,8 +146,10 @@ impl Pusher {
             is_told: false,
             last_refusal: String::new(),
         };
-        thread::spawn(|| sender.run());
-        Pusher { shared }
+        Pusher {
+            shared,
+            thread: thread::spawn(|| sender.run()),
+        }
     }
 
     /// Adds a batch. Waits for a write to a file, but neither for the disk nor for the receiver.
@@ -187,13 +191,21 @@ impl Pusher {
     /// for `patience`. The next process sends the remaining batches, if the queue is in a folder
     /// and can be written.
     pub fn finish(self, patience: Duration) -> Totals {
-        self.shared.lock().is_closing = true;
-        self.shared.changed.notify_all();
-        self.wait_until(patience, |state| state.is_done);
+        self.close();
+        if self.wait_until(patience, |state| state.is_done) {
+            // It has the queue, too: the folder is free when it has ended.
+            let _ = self.thread.join();
+        }
         let mut state = self.shared.lock();
         let in_flight = state.in_flight;
         state.queue.write_held(in_flight);
         state.totals()
+    }
+
+    /// Nothing more comes.
+    pub(super) fn close(&self) {
+        self.shared.lock().is_closing = true;
+        self.shared.changed.notify_all();
     }
 
     fn wait_until(&self, patience: Duration, is_over: impl Fn(&State) -> bool) -> bool {
