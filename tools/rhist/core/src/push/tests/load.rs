@@ -2,17 +2,16 @@
 
 //! Measures the memory for pushing many keys while the receiver is down and the queue is full.
 
-use std::net::TcpListener;
 use std::process::Command;
 
 use super::batches::export;
 use super::batches::exporter;
 use super::batches::interval;
 use super::batches::row;
+use super::receiver::Port;
 use crate::measure::cpu_ms;
 use crate::push::Batch;
 use crate::push::Encoding;
-use crate::push::Endpoint;
 use crate::push::Limits;
 use crate::push::Pace;
 use crate::push::Pusher;
@@ -45,8 +44,8 @@ fn a_full_queue_takes_little_memory() {
 #[test]
 #[ignore = "part of another test"]
 fn push_to_nobody() {
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let endpoint = Endpoint::new(&format!("http://{address}")).unwrap();
+    let port = Port::reserve();
+    let endpoint = port.endpoint();
     let state = tempfile::tempdir().unwrap();
     let queue = Queue::open(state.path(), endpoint.url(), Limits::default()).unwrap();
     let pusher = Pusher::start(endpoint, queue, Pace::default(), |_| ());

@@ -3,7 +3,6 @@
 //! Sends batches to misbehaving receivers. All times are a hundredth of the program's.
 
 use std::io::Write;
-use std::net::TcpListener;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -14,11 +13,15 @@ use std::time::Instant;
 use prost::Message;
 
 use super::batch;
+use super::receiver::Gate;
+use super::receiver::PATIENCE;
+use super::receiver::Port;
 use super::receiver::Receiver;
 use super::receiver::accept;
 use super::receiver::answer;
 use super::receiver::close;
 use super::receiver::hang;
+use super::receiver::wait_until;
 use crate::otlp::protobuf::ExportMetricsServiceResponse;
 use crate::otlp::protobuf::PartialSuccess;
 use crate::otlp::protobuf::Status;
@@ -36,9 +39,6 @@ const PACE: Pace = Pace {
     longest: Duration::from_millis(600),
 };
 
-/// Limit of waiting, longer than any of these tests takes.
-const PATIENCE: Duration = Duration::from_secs(20);
-
 type Said = Arc<Mutex<Vec<String>>>;
 
 fn pusher(endpoint: Endpoint, queue: Queue) -> (Pusher, Said) {
@@ -48,7 +48,22 @@ fn pusher(endpoint: Endpoint, queue: Queue) -> (Pusher, Said) {
     (Pusher::start(endpoint, queue, PACE, tell), said)
 }
 
-/// Pushes three batches, and waits until each is accepted or lost.
+/// The shortest pause after so many failures.
+fn shortest_pause(failures: u32) -> Duration {
+    (PACE.first * (1 << (failures - 1).min(16))).min(PACE.longest) / 2
+}
+
+/// Attempts that fit into a time, if nothing is ever accepted.
+fn most_attempts(time: Duration) -> u64 {
+    let (mut attempts, mut next) = (0, Duration::ZERO);
+    while next <= time {
+        attempts += 1;
+        next += shortest_pause(attempts);
+    }
+    attempts.into()
+}
+
+/// Pushes three batches, and waits until all are accepted, or lost.
 fn push_three(receiver: &Receiver, timeout: Duration) -> (Totals, Vec<String>) {
     let mut endpoint = receiver.endpoint();
     endpoint.timeout = timeout;
@@ -100,19 +115,21 @@ fn all_is_accepted_in_its_order() {
 /// The outage lasts a hundredth of a minute.
 #[test]
 fn a_receiver_is_down_for_a_minute() {
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let endpoint = Endpoint::new(&format!("http://{address}")).unwrap();
+    let port = Port::reserve();
+    let endpoint = port.endpoint();
     let state = tempfile::tempdir().unwrap();
     let queue = Queue::open(state.path(), endpoint.url(), Limits::default()).unwrap();
+    let begin = Instant::now();
     let (pusher, said) = pusher(endpoint, queue);
     for number in 1..=60 {
         pusher.push(batch(number));
         thread::sleep(Duration::from_millis(10));
     }
-    // Delays between attempts double: 10, 20, 40 … ms, or half of these.
-    let retries = pusher.totals().retries;
-    assert!((4..=9).contains(&retries), "{retries}");
-    let receiver = Receiver::listen(TcpListener::bind(address).unwrap(), |_, stream| accept(stream));
+    // Attempts are further and further apart: after 10, 20, 40 … ms, or half of these.
+    wait_until(|| pusher.totals().retries >= 4);
+    let (retries, time) = (pusher.totals().retries, begin.elapsed());
+    assert!(retries <= most_attempts(time), "{retries} in {time:?}");
+    let receiver = Receiver::listen(port.listen(), |_, stream| accept(stream));
     assert!(pusher.wait(PATIENCE));
     let expected: Vec<_> = (1..=60).map(|number| format!("batch {number}")).collect();
     assert_eq!(receiver.bodies(), expected);
@@ -128,7 +145,7 @@ fn a_receiver_is_down_for_a_minute() {
 #[test]
 fn a_receiver_wants_to_be_left_alone() {
     let receiver = Receiver::start(|number, stream| match number {
-        0 => answer(stream, "503 Service Unavailable", "Retry-After: 1\r\n", b"busy"),
+        0 => answer(stream, "503 Service Unavailable", "Retry-After: 3\r\n", b"busy"),
         1 => answer(stream, "429 Too Many Requests", "", b""),
         2 => answer(stream, "502 Bad Gateway", "Retry-After: soon\r\n", b"\xff"),
         3 => answer(
@@ -150,9 +167,10 @@ fn a_receiver_wants_to_be_left_alone() {
     );
     let requests = receiver.requests();
     let waits: Vec<_> = requests.windows(2).map(|pair| pair[1].when - pair[0].when).collect();
-    assert!(waits[0] >= Duration::from_secs(1), "{waits:?}");
+    assert!(waits[0] >= Duration::from_secs(3), "{waits:?}");
+    // The others are some milliseconds.
     assert!(
-        waits[1..].iter().all(|wait| *wait < Duration::from_secs(1)),
+        waits[1..].iter().all(|wait| *wait < Duration::from_secs(3)),
         "{waits:?}"
     );
     assert_eq!(said.len(), 2, "{said:?}");
@@ -261,22 +279,27 @@ fn a_batch_that_the_receiver_hangs_up_on_stops_no_other() {
         let open = || Queue::open(state.path(), receiver.endpoint().url(), Limits::default()).unwrap();
         let (pusher, said) = pusher(endpoint, open());
         (1..=20).for_each(|number| pusher.push(batch(number)));
-        let begin = Instant::now();
-        while pusher.totals().accepted < 18 {
-            assert!(begin.elapsed() < PATIENCE, "{:?}", pusher.totals());
-            thread::sleep(Duration::from_millis(5));
-        }
-        // Retries of a batch become rarer: after 40, 80 … ms, or half of these.
-        thread::sleep(Duration::from_millis(1_000));
-        let tries = receiver.bodies().iter().filter(|body| *body == "batch 1").count();
-        assert!((5..=12).contains(&tries), "{tries}");
-        // The failing batches do not keep the last ones back.
+        wait_until(|| pusher.totals().accepted == 18);
+        // They are tried again, less and less often: after 40, 80 … ms, or half of these.
+        let attempts = || -> Vec<Instant> {
+            let mut requests = receiver.requests();
+            requests.retain(|request| request.body == b"batch 1");
+            requests.iter().map(|request| request.when).collect()
+        };
+        wait_until(|| attempts().len() >= 7);
+        let pauses: Vec<_> = attempts().windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(
+            (3..)
+                .zip(&pauses[2..])
+                .all(|(times, pause)| *pause >= shortest_pause(times)),
+            "{pauses:?}"
+        );
+        // The last ones are sent in spite of them, too.
         (21..=30).for_each(|number| pusher.push(batch(number)));
         let totals = pusher.finish(PATIENCE);
         assert_eq!((totals.accepted, totals.waiting, totals.lost()), (28, 2, 0));
         let told = said.lock().unwrap().clone();
         assert!((2..=4).contains(&told.len()), "{told:?}");
-        thread::sleep(Duration::from_millis(100));
         assert_eq!(open().len(), 2);
     }
 }
@@ -284,8 +307,13 @@ fn a_batch_that_the_receiver_hangs_up_on_stops_no_other() {
 /// During closing, one failure of each of two batches shows that the receiver is the cause.
 #[test]
 fn the_last_batches_are_sent_behind_one_that_the_receiver_hangs_up_on() {
-    let receiver = Receiver::start_by_body(|body, stream| match body {
-        b"batch 1" => close(),
+    let gate = Arc::new(Gate::default());
+    let at = gate.clone();
+    let receiver = Receiver::start_by_body(move |body, stream| match body {
+        b"batch 1" => {
+            at.pass();
+            close()
+        }
         _ => {
             // Longer than the delay of the first batch.
             thread::sleep(PACE.first * 3);
@@ -294,19 +322,24 @@ fn the_last_batches_are_sent_behind_one_that_the_receiver_hangs_up_on() {
     });
     let (pusher, _) = pusher(receiver.endpoint(), Queue::in_memory(Limits::default()));
     (1..=5).for_each(|number| pusher.push(batch(number)));
+    wait_until(|| !receiver.requests().is_empty());
+    pusher.close();
+    gate.open();
     let totals = pusher.finish(PATIENCE);
     assert_eq!((totals.accepted, totals.waiting), (4, 1));
-    let bodies = receiver.bodies();
-    assert!(bodies.len() <= 7, "{bodies:?}");
+    let expected = [1, 2, 3, 4, 5, 1, 1].map(|number| format!("batch {number}"));
+    assert_eq!(receiver.bodies(), expected);
 }
 
 /// Also if the receiver asks for a pause of zero seconds.
 #[test]
 fn no_attempt_comes_after_the_last_one() {
-    let receiver = Receiver::start(|number, stream| match number {
+    let gate = Arc::new(Gate::default());
+    let at = gate.clone();
+    let receiver = Receiver::start(move |number, stream| match number {
         0 | 1 => {
-            // Meanwhile, the test closes the pusher.
-            thread::sleep(Duration::from_millis(300));
+            // Nothing more comes then.
+            at.pass();
             answer(stream, "503 Service Unavailable", "Retry-After: 0\r\n", b"")
         }
         _ => answer(stream, "502 Bad Gateway", "", b""),
@@ -318,9 +351,9 @@ fn no_attempt_comes_after_the_last_one() {
     let queue = Queue::in_memory(Limits::default());
     let pusher = Pusher::start(receiver.endpoint(), queue, pace, |_| ());
     pusher.push(batch(1));
-    while receiver.requests().is_empty() {
-        thread::sleep(Duration::from_millis(1));
-    }
+    wait_until(|| !receiver.requests().is_empty());
+    pusher.close();
+    gate.open();
     assert_eq!(pusher.finish(PATIENCE).waiting, 1);
     // The request in flight, and the last one.
     assert_eq!(receiver.requests().len(), 2);
@@ -352,34 +385,45 @@ fn a_receiver_hangs_or_is_slow() {
         }
         _ => accept(stream),
     });
-    let begin = Instant::now();
-    let (totals, _) = push_three(&receiver, Duration::from_millis(200));
-    assert_eq!((totals.accepted, totals.retries, totals.lost()), (3, 3, 0));
-    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+    let (totals, _) = push_three(&receiver, Duration::from_millis(500));
+    assert_eq!((totals.accepted, totals.lost()), (3, 0));
+    // On a machine that is busy, an answer that is right may be late, too.
+    assert!(totals.retries >= 3, "{totals:?}");
+    // Whatever was not answered as a whole, and in time, comes again.
+    let bodies = receiver.bodies();
+    let comes_again = |number: usize| bodies[number + 1..].contains(&bodies[number]);
+    assert!((0..3).all(comes_again), "{bodies:?}");
 }
 
 /// A hanging receiver does not block the producer of readings.
 #[test]
 fn nobody_waits_for_a_receiver_that_hangs() {
-    let receiver = Receiver::start(|_, _| hang());
-    let state = tempfile::tempdir().unwrap();
-    let mut endpoint = receiver.endpoint();
-    endpoint.timeout = Duration::from_millis(700);
-    let queue = Queue::open(state.path(), endpoint.url(), Limits::default()).unwrap();
-    let (pusher, _) = pusher(endpoint, queue);
-    pusher.push(batch(0));
-    while receiver.requests().is_empty() {
-        thread::sleep(Duration::from_millis(1));
+    // It hangs for hours, and for so long that all batches would take more than a minute.
+    for timeout in [Duration::from_secs(10_000), Duration::from_millis(700)] {
+        let receiver = Receiver::start(|_, _| hang());
+        let state = tempfile::tempdir().unwrap();
+        let mut endpoint = receiver.endpoint();
+        endpoint.timeout = timeout;
+        let queue = Queue::open(state.path(), endpoint.url(), Limits::default()).unwrap();
+        let (pusher, _) = pusher(endpoint, queue);
+        pusher.push(batch(0));
+        wait_until(|| !receiver.requests().is_empty());
+        let begin = Instant::now();
+        for number in 1..100 {
+            pusher.push(batch(number));
+        }
+        assert!(begin.elapsed() < PATIENCE, "{:?}", begin.elapsed());
+        if timeout > PATIENCE {
+            continue;
+        }
+        // Nor in the end: the one that is being sent, and two attempts more.
+        pusher.close();
+        let before = receiver.requests().len();
+        let totals = pusher.finish(PATIENCE);
+        assert_eq!((totals.waiting, totals.volatile), (100, 0));
+        let more = receiver.requests().len() - before;
+        assert!(more <= 3, "{more}");
     }
-    let begin = Instant::now();
-    for number in 1..100 {
-        pusher.push(batch(number));
-    }
-    assert!(begin.elapsed() < Duration::from_millis(500), "{:?}", begin.elapsed());
-    // Closing waits only for the request in flight and one more attempt.
-    let totals = pusher.finish(PATIENCE);
-    assert_eq!((totals.waiting, totals.volatile), (100, 0));
-    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
 }
 
 /// Batches held in memory are written at the end if possible; otherwise they count as lost.
@@ -411,16 +455,14 @@ fn a_queue_can_be_written_again_at_the_end() {
                 .any(|said| said.contains("is kept in memory")),
             "{said:?}"
         );
-        // The thread reports its end before it releases the folder.
-        thread::sleep(Duration::from_millis(100));
         assert_eq!(open().len() as u64, 3 - volatile);
     }
 }
 
 #[test]
 fn what_is_left_is_sent_by_the_next_process() {
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let endpoint = Endpoint::new(&format!("http://{address}")).unwrap();
+    let port = Port::reserve();
+    let endpoint = port.endpoint();
     let state = tempfile::tempdir().unwrap();
     let open = || Queue::open(state.path(), endpoint.url(), Limits::default()).unwrap();
     let (first, second) = (open(), open());
@@ -433,9 +475,7 @@ fn what_is_left_is_sent_by_the_next_process() {
     // Queues of different receivers are separate.
     let other = Queue::open(state.path(), "http://127.0.0.1:1/v1/metrics", Limits::default()).unwrap();
     assert!(other.is_empty());
-    // The threads report their end before they release the folders.
-    thread::sleep(Duration::from_millis(100));
-    let receiver = Receiver::listen(TcpListener::bind(address).unwrap(), |_, stream| accept(stream));
+    let receiver = Receiver::listen(port.listen(), |_, stream| accept(stream));
     let (pusher, _) = pusher(endpoint.clone(), open());
     assert!(pusher.wait(PATIENCE));
     let expected: Vec<_> = (1..=6).map(|number| format!("batch {number}")).collect();
@@ -463,9 +503,7 @@ fn a_process_is_killed() {
             .spawn()
             .unwrap();
         let before = receiver.requests().len();
-        while receiver.requests().len() < before + 10 {
-            thread::sleep(Duration::from_millis(5));
-        }
+        wait_until(|| receiver.requests().len() >= before + 10);
         child.kill().unwrap();
         child.wait().unwrap();
     }
@@ -506,7 +544,8 @@ fn push_until_killed() {
     ) else {
         return;
     };
-    let endpoint = Endpoint::new(&url).unwrap();
+    let mut endpoint = Endpoint::new(&url).unwrap();
+    endpoint.timeout = PATIENCE;
     let queue = Queue::open(state.as_ref(), endpoint.url(), Limits::default()).unwrap();
     let (pusher, _) = pusher(endpoint, queue);
     for number in first.parse().unwrap().. {

@@ -7,18 +7,86 @@ use std::io::BufRead;
 use std::io::BufReader;
 use std::io::Read;
 use std::io::Write;
+use std::net::Ipv4Addr;
 use std::net::SocketAddr;
+use std::net::SocketAddrV4;
 use std::net::TcpListener;
 use std::net::TcpStream;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::Condvar;
 use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 use std::time::Instant;
 
+use rustix::net::AddressFamily;
+use rustix::net::SocketFlags;
+use rustix::net::SocketType;
+
 use crate::push::Endpoint;
 
-/// A received request.
+/// Far more than anything here takes, also on a machine that is busy.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until it is so.
+pub fn wait_until(is_so: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < PATIENCE, "waited too long");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A port at which nobody listens until it is told to, and which nobody else can have.
+pub struct Port(OwnedFd);
+
+impl Port {
+    pub fn reserve() -> Self {
+        let (family, kind) = (AddressFamily::INET, SocketType::STREAM);
+        let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None).unwrap();
+        rustix::net::bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        Port(socket)
+    }
+
+    pub fn endpoint(&self) -> Endpoint {
+        let address = SocketAddr::try_from(rustix::net::getsockname(&self.0).unwrap()).unwrap();
+        endpoint(address)
+    }
+
+    pub fn listen(self) -> TcpListener {
+        rustix::net::listen(&self.0, 128).unwrap();
+        self.0.into()
+    }
+}
+
+/// Lets nobody through until it is opened.
+#[derive(Default)]
+pub struct Gate {
+    is_open: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    pub fn open(&self) {
+        *self.is_open.lock().unwrap() = true;
+        self.opened.notify_all();
+    }
+
+    pub fn pass(&self) {
+        let is_open = self.is_open.lock().unwrap();
+        drop(self.opened.wait_while(is_open, |is_open| !*is_open).unwrap());
+    }
+}
+
+/// No request there is given up, unless the test is.
+fn endpoint(address: SocketAddr) -> Endpoint {
+    let mut endpoint = Endpoint::new(&format!("http://{address}")).unwrap();
+    endpoint.timeout = PATIENCE;
+    endpoint
+}
+
+/// What it got.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// In lower case.
@@ -71,7 +139,7 @@ impl Receiver {
     }
 
     pub fn endpoint(&self) -> Endpoint {
-        Endpoint::new(&format!("http://{}", self.address)).unwrap()
+        endpoint(self.address)
     }
 
     pub fn requests(&self) -> Vec<Request> {
@@ -130,6 +198,7 @@ pub fn close() -> io::Result<()> {
 
 /// Keeps the connection open without an answer.
 pub fn hang() -> io::Result<()> {
-    thread::sleep(Duration::from_secs(30));
-    close()
+    loop {
+        thread::park();
+    }
 }
