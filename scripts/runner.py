@@ -303,11 +303,13 @@ class Runner:
         lines = text.splitlines()
         shown = []
         for i, line in enumerate(lines):
-            if re.match(r"not ok|vm: |rhist: |lab: |error|warning: unused|FAILED|thread '.*' panicked", line):
+            panicked = re.match(r"thread '.*' .*panicked at ", line)
+            if panicked or re.match(r"not ok|vm: |rhist: |lab: |error|warning: unused|FAILED|test \S+ has been running", line):
                 shown.append(line)
-                # What a failed point says of itself.
+                # What a failed point says of itself; why a test has panicked, up to an empty line or where it was called from.
+                of_it = r"(?!note: |stack backtrace:).*\S" if panicked else r"#(?! test:)|    "
                 for more in lines[i + 1 : i + 12]:
-                    if not re.match(r"#(?! test:)|    ", more):
+                    if not re.match(of_it, more):
                         break
                     shown.append(more)
         reasons = [f"{name}: {result.why}" for name, result in results.items() if result.why]

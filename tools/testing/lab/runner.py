@@ -101,6 +101,16 @@ class Judged(unittest.TestCase):
     def test_a_point_fails(self):
         self.failed("echo ok 1 - a; echo not ok 2 - b; echo 1..2; exit 1")
 
+    def test_a_panic_is_shown_with_its_reason(self):
+        """As cargo test prints it."""
+        lines = ["test top::q ... ok", "test top::keys has been running for over 60 seconds", "---- top::keys stdout ----", "",
+                 "thread 'top::keys' (123) panicked at cli/tests/top.rs:7:5:", "assertion `left == right` failed", "  left: 1",
+                 " right: 2", "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace", "", "failures:",
+                 "    top::keys"]
+        said = self.failed("cat <<'END'\n" + "\n".join(lines) + "\n\n1 passed, 1 failed\nEND\nexit 1")
+        shown = said.split("s of a processor)\n")[1].splitlines()[:-1]
+        self.assertEqual([line.removeprefix("      ") for line in shown], [lines[1], *lines[4:8]])
+
     def test_fewer_points_than_planned(self):
         self.failed("echo ok 1 - a; echo 1..2")
 
