@@ -2,6 +2,7 @@
 
 //! Runs the command: destinations of its output, and recipes of a user.
 
+mod patience;
 mod receiver;
 
 use std::fs;
@@ -9,11 +10,10 @@ use std::fs::File;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::Child;
 use std::process::Command;
 use std::process::Output;
 use std::process::Stdio;
-use std::thread;
-use std::time::Duration;
 
 use rhist_core::names::Names;
 use rhist_core::question::Cost;
@@ -30,6 +30,7 @@ use rustix::process::Pid;
 use rustix::process::Signal;
 use rustix::process::kill_process;
 
+use patience::wait_until;
 use receiver::receiver;
 
 /// `rhist` with the events of the fixtures, and with recipes in `home`.
@@ -219,8 +220,25 @@ fn full_pipe() -> (io::PipeReader, io::PipeWriter) {
     (reader, writer)
 }
 
-/// A signal ends a command that is blocked on a reader which no longer reads, for each destination
-/// of output and each signal.
+/// What the kernel tells of a process in a field of `/proc/PID/status`.
+fn status_of(child: &Child, field: &str) -> String {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let lines = status.lines().filter_map(|line| line.split_once(":\t"));
+    let mut values = lines.filter(|(name, _)| *name == field);
+    values.next().unwrap_or_default().1.to_owned()
+}
+
+/// Sends a signal, and waits until it has come: a second one at the same time would be none.
+fn send(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+    wait_until(|| {
+        let pending = u64::from_str_radix(&status_of(child, "ShdPnd"), 16);
+        // A process that has ended has none.
+        pending.unwrap_or(0) >> (signal.as_raw() - 1) & 1 == 0
+    });
+}
+
+/// Whatever is written to, and whatever signal comes, it ends what waits for a reader who reads no more.
 #[test]
 fn a_signal_ends_what_nobody_reads() {
     let home = tempfile::tempdir().unwrap();
@@ -228,9 +246,14 @@ fn a_signal_ends_what_nobody_reads() {
     fs::create_dir(home.path().join("etc")).unwrap();
     let (_reader, writer) = full_pipe();
     let start = |line: &str, is_stderr: bool| {
-        let mut command = rhist(home.path());
+        let rhist = rhist(home.path());
+        let mut command = Command::new("env");
         command
+            // It is ignored where these tests run behind nohup.
+            .arg("--default-signal=HUP")
+            .arg(rhist.get_program())
             .args(line.split(' '))
+            .envs(rhist.get_envs().filter_map(|(name, value)| Some((name, value?))))
             .current_dir(home.path())
             .env("RHIST_STATE", home.path());
         let writer = writer.try_clone().unwrap();
@@ -238,7 +261,10 @@ fn a_signal_ends_what_nobody_reads() {
             true => command.stderr(writer).stdout(Stdio::null()),
             false => command.stdout(writer).stderr(Stdio::null()),
         };
-        command.spawn().unwrap()
+        let child = command.spawn().unwrap();
+        // The second thread is there when signals are caught.
+        wait_until(|| status_of(&child, "Threads").parse::<u32>().unwrap() > 1);
+        child
     };
     let top = "top --batch --replay a";
     let cases = [
@@ -250,13 +276,9 @@ fn a_signal_ends_what_nobody_reads() {
     ];
     // After one Ctrl-C, it may wait for a pager.
     let mut patient = start(top, false);
-    thread::sleep(Duration::from_secs(1));
-    kill_process(Pid::from_child(&patient), Signal::INT).unwrap();
+    send(&patient, Signal::INT);
     for (child, signal, times) in &cases {
-        for _ in 0..*times {
-            kill_process(Pid::from_child(child), *signal).unwrap();
-            thread::sleep(Duration::from_millis(50));
-        }
+        (0..*times).for_each(|_| send(child, *signal));
     }
     for (mut child, signal, _) in cases {
         let status = child.wait().unwrap();

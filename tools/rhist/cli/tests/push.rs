@@ -83,6 +83,8 @@ fn push(folder: &Path, args: &[&str], variables: &[(&str, &str)]) -> (Option<i32
         .current_dir(folder)
         .env("RHIST_TRACEFS", folder)
         .env("RHIST_STATE", folder.join("state"))
+        // No request is given up, however busy the machine is.
+        .env("OTEL_EXPORTER_OTLP_TIMEOUT", "60000")
         .envs(variables.iter().copied());
     let output = command.output().unwrap();
     assert!(output.stdout.is_empty(), "{output:?}");

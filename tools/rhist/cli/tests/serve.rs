@@ -3,6 +3,7 @@
 //! `rhist check` and `rhist serve` without a kernel: faults in a configuration, and answers to
 //! clients.
 
+mod patience;
 mod receiver;
 
 use std::fs;
@@ -35,6 +36,8 @@ use rustix::process::getrlimit;
 use rustix::process::kill_process;
 use rustix::process::prlimit;
 
+use patience::PATIENCE;
+use patience::wait_until;
 use receiver::receiver;
 
 /// `rhist` with the events of the fixtures.
@@ -46,6 +49,8 @@ fn rhist(home: &Path) -> Command {
         .env("RHIST_RUN", home.join("run"))
         .env("RHIST_STATE", home.join("state"))
         .env("XDG_CONFIG_HOME", home)
+        // No request is given up, however busy the machine is.
+        .env("OTEL_EXPORTER_OTLP_TIMEOUT", "60000")
         .current_dir(home);
     command
 }
@@ -217,20 +222,13 @@ impl Service {
 
     /// Waits until the metrics contain this line.
     fn tells(&self, line: &str) {
-        let begin = Instant::now();
-        while !self.get("/metrics", "").lines().any(|one| one == line) {
-            assert!(
-                begin.elapsed() < Duration::from_secs(20),
-                "{line}: {}",
-                self.get("/metrics", "")
-            );
-            thread::sleep(Duration::from_millis(100));
-        }
+        println!("waits for {line}");
+        wait_until(|| self.get("/metrics", "").lines().any(|one| one == line));
     }
 
     fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream
     }
 
@@ -349,8 +347,9 @@ fn hostile_clients_keep_nobody_waiting() {
             .get("/metrics", "")
             .contains("rhist_serve_connections_dropped_total")
     );
-    assert!(begin.elapsed() < Duration::from_secs(5));
-    // The first connections had to make way.
+    // Each of the 32 connections that it has at once could keep it waiting for 10 s.
+    assert!(begin.elapsed() < PATIENCE);
+    // Those that came first had to make room.
     let closed = |stream: &mut TcpStream| {
         stream.set_nonblocking(false).unwrap();
         match stream.read(&mut [0; 1]) {
@@ -400,11 +399,12 @@ fn without_files_it_waits() {
 #[test]
 fn a_request_that_does_not_end_is_ended() {
     let service = Service::start();
+    let begin = Instant::now();
     let mut stream = service.connect();
     stream.write_all(b"GET /metrics HTTP/1.1\r\n").unwrap();
-    let begin = Instant::now();
+    // Not after two minutes, as without a request.
     assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0);
-    assert!((9..15).contains(&begin.elapsed().as_secs()), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() >= Duration::from_secs(10), "{:?}", begin.elapsed());
 }
 
 #[test]
@@ -496,19 +496,13 @@ fn a_receiver_keeps_the_end_waiting_for_seconds_only() {
     // Listens, but accepts no connections.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = format!("http://{}", listener.local_addr().unwrap());
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    for (url, most) in [(silent, 6), (format!("http://{free}"), 2)] {
+    for url in [silent, "http://127.0.0.1:1".to_owned()] {
         let mut service = Service::of(&push_to(&url), |home| leave(home, &url));
         service.tells("rhist_push_queue_batches 1");
-        let begin = Instant::now();
         service.signal(Signal::TERM);
-        assert!(service.child.wait().unwrap().success());
-        assert!(
-            begin.elapsed() < Duration::from_secs(most),
-            "{url}: {:?}",
-            begin.elapsed()
-        );
-        // The next service would find it.
+        // The signal itself ends a service that is kept waiting for 8 s.
+        assert!(service.child.wait().unwrap().success(), "{url}");
+        // The next one has it.
         let url = Endpoint::new(&url).unwrap().url().to_owned();
         let queue = Queue::open(&service.home.path().join("state"), &url, Limits::default()).unwrap();
         assert_eq!(queue.len(), 1);

@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use tempfile::TempDir;
 
-/// Limit of each wait.
-const TIMEOUT: Duration = Duration::from_secs(10);
+/// How long anything may take: far more than it does, also on a machine that is busy.
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A tmux server with one window, which ends on drop.
 pub struct Tmux {
@@ -76,14 +76,11 @@ impl Tmux {
         self.keys(&["Enter"]);
     }
 
-    /// Presses keys, given by tmux's names.
+    /// Presses keys, which have tmux's names. Who presses Escape has to wait for what it does: another
+    /// key right behind it would be taken for a part of it.
     pub fn keys(&self, keys: &[&str]) {
         for key in keys {
             self.run(&["send-keys", key]);
-            if *key == "Escape" {
-                // A key right after it would become part of the same sequence.
-                thread::sleep(Duration::from_millis(50));
-            }
         }
     }
 
@@ -92,16 +89,18 @@ impl Tmux {
         self.run(&["capture-pane", "-p"])
     }
 
-    /// Contents of the screen once they no longer change.
-    pub fn settled(&self) -> String {
-        let mut before = String::new();
+    /// What is on the screen once it is as in a snapshot, or is not for long.
+    pub fn settled(&self, snapshot: &str) -> String {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots");
+        let file = std::fs::read_to_string(format!("{folder}/top__{snapshot}.snap")).unwrap_or_default();
+        let expected = file.splitn(3, "---\n").last().unwrap_or_default().trim_end();
+        let begin = Instant::now();
         loop {
             let screen = self.screen();
-            if screen == before {
+            if screen.trim_end() == expected || begin.elapsed() > TIMEOUT {
                 return screen;
             }
-            before = screen;
-            thread::sleep(Duration::from_millis(100));
+            thread::sleep(Duration::from_millis(20));
         }
     }
 
