@@ -48,13 +48,63 @@ pub fn follow(
     let mut is_over = false;
     while let Some(reading) = source.read().map_err(anyhow::Error::from_boxed)? {
         take(reading)?;
-        if is_over || options.end.is_some_and(|end| Instant::now() >= end) {
+        if is_over {
             break;
         }
         next += options.interval;
         let until = options.end.map_or(next, |end| next.min(end));
-        // Replays without pauses.
-        is_over = signals.wait(Some(if options.is_replay { Instant::now() } else { until }))?;
+        // A recording has no need to wait.
+        let is_enough = signals.wait(Some(if options.is_replay { Instant::now() } else { until }))?;
+        // However long a reading takes: there is one more, since one alone is no interval.
+        is_over = is_enough || options.end.is_some_and(|end| Instant::now() >= end);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error;
+    use std::time::Duration;
+
+    use rhist_core::names::Names;
+    use rhist_core::question::Question;
+
+    use super::*;
+
+    struct Endless(Question);
+
+    impl Source for Endless {
+        fn question(&self) -> &Question {
+            &self.0
+        }
+
+        fn read(&mut self) -> Result<Option<Reading>, Box<dyn Error + Send + Sync>> {
+            Ok(Some(Reading::default()))
+        }
+    }
+
+    #[test]
+    fn an_interval_has_two_readings() {
+        let now = Instant::now();
+        let options = Options {
+            interval: Duration::from_secs(1),
+            format: Format::Json,
+            end: Some(now),
+            is_replay: false,
+            names: Names::elsewhere(),
+        };
+        let mut readings = 0;
+        let count = |_| {
+            readings += 1;
+            Ok(())
+        };
+        follow(
+            &mut Endless(Question::default()),
+            &options,
+            &Signals::of(&[]).unwrap(),
+            count,
+        )
+        .unwrap();
+        assert_eq!(readings, 2);
+    }
 }
