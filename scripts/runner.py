@@ -306,7 +306,7 @@ class Runner:
             panicked = re.match(r"thread '.*' .*panicked at ", line)
             if panicked or re.match(r"not ok|vm: |rhist: |lab: |error|warning: unused|FAILED|test \S+ has been running", line):
                 shown.append(line)
-                # What a failed point says of itself; why a test has panicked, up to an empty line or where it was called from.
+                # The comment lines of a failed point; or a panic's message, up to its backtrace.
                 of_it = r"(?!note: |stack backtrace:).*\S" if panicked else r"#(?! test:)|    "
                 for more in lines[i + 1 : i + 12]:
                     if not re.match(of_it, more):

@@ -220,7 +220,7 @@ fn full_pipe() -> (io::PipeReader, io::PipeWriter) {
     (reader, writer)
 }
 
-/// What the kernel tells of a process in a field of `/proc/PID/status`.
+/// A field of `/proc/PID/status`.
 fn status_of(child: &Child, field: &str) -> String {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let lines = status.lines().filter_map(|line| line.split_once(":\t"));
@@ -238,7 +238,7 @@ fn send(child: &Child, signal: Signal) {
     });
 }
 
-/// Whatever is written to, and whatever signal comes, it ends what waits for a reader who reads no more.
+/// Each signal ends a run whose output is full, on stdout and on stderr.
 #[test]
 fn a_signal_ends_what_nobody_reads() {
     let home = tempfile::tempdir().unwrap();

@@ -349,7 +349,7 @@ fn hostile_clients_keep_nobody_waiting() {
     );
     // Each of the 32 connections that it has at once could keep it waiting for 10 s.
     assert!(begin.elapsed() < PATIENCE);
-    // Those that came first had to make room.
+    // The service closed the oldest connections to accept later ones.
     let closed = |stream: &mut TcpStream| {
         stream.set_nonblocking(false).unwrap();
         match stream.read(&mut [0; 1]) {

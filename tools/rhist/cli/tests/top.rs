@@ -129,7 +129,7 @@ fn a_terminal_that_goes_away() {
     let pid = tmux.pid().unwrap();
     tmux.run(&["kill-server"]);
     let begin = Instant::now();
-    // Whoever is its parent then may leave it a zombie.
+    // Its new parent may not reap it, so a zombie has ended, too.
     while fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z ")) {
         assert!(begin.elapsed() < TIMEOUT, "it goes on without a terminal");
         std::thread::sleep(Duration::from_millis(20));
@@ -154,7 +154,7 @@ fn a_recording_can_be_replayed() {
         return;
     };
     let file = tmux.dir().join("recording.jsonl");
-    // It takes a minute: what is done here is done long before it has ended.
+    // The replay takes a minute, so it still runs at the end of this test.
     const INTERVALS: usize = 120;
     sample::write(&file, INTERVALS as u64);
     tmux.line(&format!(

@@ -23,13 +23,12 @@ impl LockFile {
         Self(file)
     }
 
-    /// Locks it. Fails with `EWOULDBLOCK` if there is a lock on it.
+    /// Locks the file. Fails with `EWOULDBLOCK` if another open file has a lock on it.
     pub fn lock(&self) -> Result<()> {
         flock(&self.0, FlockOperation::NonBlockingLockExclusive)
     }
 
-    /// Locks it, along with others who share the lock. Fails with `EWOULDBLOCK` if there is one that
-    /// is not shared.
+    /// Takes a shared lock. Fails with `EWOULDBLOCK` if another open file has an exclusive one.
     pub fn lock_shared(&self) -> Result<()> {
         flock(&self.0, FlockOperation::NonBlockingLockShared)
     }

@@ -53,9 +53,9 @@ pub fn follow(
         }
         next += options.interval;
         let until = options.end.map_or(next, |end| next.min(end));
-        // A recording has no need to wait.
+        // A replay does not wait.
         let is_enough = signals.wait(Some(if options.is_replay { Instant::now() } else { until }))?;
-        // However long a reading takes: there is one more, since one alone is no interval.
+        // Read once more, however long the first reading takes: an interval needs two.
         is_over = is_enough || options.end.is_some_and(|end| Instant::now() >= end);
     }
     Ok(())

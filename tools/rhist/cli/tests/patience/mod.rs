@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! How long tests wait for what has to come.
+//! Time limit of tests for events that must happen.
 
 use std::thread;
 use std::time::Duration;

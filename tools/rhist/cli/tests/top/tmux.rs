@@ -76,8 +76,8 @@ impl Tmux {
         self.keys(&["Enter"]);
     }
 
-    /// Presses keys, which have tmux's names. Who presses Escape has to wait for what it does: another
-    /// key right behind it would be taken for a part of it.
+    /// Presses keys, given by tmux's names. After Escape, the caller has to wait for its effect:
+    /// the terminal takes a key right behind it for a part of the same sequence.
     pub fn keys(&self, keys: &[&str]) {
         for key in keys {
             self.run(&["send-keys", key]);
@@ -89,7 +89,7 @@ impl Tmux {
         self.run(&["capture-pane", "-p"])
     }
 
-    /// What is on the screen once it is as in a snapshot, or is not for long.
+    /// Waits until the screen equals a snapshot, or for [`TIMEOUT`]. Returns the screen.
     pub fn settled(&self, snapshot: &str) -> String {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots");
         let file = std::fs::read_to_string(format!("{folder}/top__{snapshot}.snap")).unwrap_or_default();

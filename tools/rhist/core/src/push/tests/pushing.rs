@@ -389,7 +389,7 @@ fn a_receiver_hangs_or_is_slow() {
     assert_eq!((totals.accepted, totals.lost()), (3, 0));
     // On a machine that is busy, an answer that is right may be late, too.
     assert!(totals.retries >= 3, "{totals:?}");
-    // Whatever was not answered as a whole, and in time, comes again.
+    // A batch comes again unless a whole answer arrives in time.
     let bodies = receiver.bodies();
     let comes_again = |number: usize| bodies[number + 1..].contains(&bodies[number]);
     assert!((0..3).all(comes_again), "{bodies:?}");
@@ -472,7 +472,7 @@ fn what_is_left_is_sent_by_the_next_process() {
         numbers.for_each(|number| pusher.push(batch(number)));
         let begin = Instant::now();
         assert_eq!(pusher.finish(PATIENCE).waiting, 3);
-        // Who refuses connections is not waited for.
+        // A refused connection does not delay the end.
         assert!(begin.elapsed() < PATIENCE, "{:?}", begin.elapsed());
     }
     // Queues of different receivers are separate.

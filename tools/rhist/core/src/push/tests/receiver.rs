@@ -38,7 +38,8 @@ pub fn wait_until(is_so: impl Fn() -> bool) {
     }
 }
 
-/// A port at which nobody listens until it is told to, and which nobody else can have.
+/// A port bound by the test, which no other process can take, and which refuses connections until
+/// [`Receiver::listen`].
 pub struct Port(OwnedFd);
 
 impl Port {
@@ -79,14 +80,14 @@ impl Gate {
     }
 }
 
-/// No request there is given up, unless the test is.
+/// An endpoint whose requests time out no earlier than the test.
 fn endpoint(address: SocketAddr) -> Endpoint {
     let mut endpoint = Endpoint::new(&format!("http://{address}")).unwrap();
     endpoint.timeout = PATIENCE;
     endpoint
 }
 
-/// What it got.
+/// A request that the receiver got.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// In lower case.
