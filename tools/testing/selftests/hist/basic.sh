@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# hist:keys=FIELD on every kind of event and field: the texts, to the byte, for events whose number and
-# arguments are known.
+# hist:keys=FIELD on every kind of event and field: the texts, to the byte, for events whose number
+# and arguments are known.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 cd "$TRACING/events" || exit 1
@@ -204,7 +204,7 @@ is "$(io write trigger t '')$(head -n 1 trigger)" "OK# Available triggers:" "a w
 is "$(io write hist w x)" EINVAL "hist cannot be written"
 ! have_debug || is "$(io write hist_debug w x)" EINVAL "nor can hist_debug"
 
-# --- what else the text may say
+# --- other parts of the text
 
 # accepted TEXT KEYS SIZE
 accepted()
@@ -470,7 +470,8 @@ if [ -d kprobes/rhist_b ]; then
 	: >"$kernel_events/kprobes/rhist_b/trigger"
 fi
 
-# As many strings as there can be, from one reference. Those of fixed length are too long for a record.
+# The largest number of strings from one reference. Strings of fixed length would be too long for a
+# record.
 if [ -e synthetic/rhist_b ]; then
 	echo '!rhist_b' >>"$KERNEL/synthetic_events"
 fi
@@ -542,9 +543,9 @@ is "$(entries "$work/softirq" | grep -cv '^{ vec:          [0-9] } hitcount: *[1
 # node_free NODE: kB of memory that are free on a node
 node_free() { awk '/ MemFree:/ { print $4 }' "/sys/devices/system/node/node$1/meminfo"; }
 
-# Four times columns of 131072 entries take 12 MiB for each processor, of which each node has half. All of it is allocated
-# by the first one, for memory that nobody asked for on another node would be its own. What else is allocated and freed
-# meanwhile can be 2 MiB.
+# Four times columns of 131072 entries take 12 MiB for each processor, half of it on each node.
+# Processor 0 makes all the allocations; memory without a chosen node would come from its own. Other
+# allocations and frees meanwhile can amount to 2 MiB.
 if [ "$(cat /sys/devices/system/node/online 2>/dev/null)" = 0-1 ] && grep -q "" /sys/devices/system/node/node1/cpulist; then
 	least=$((8192 * $(nproc) / 2)) here=$(node_free 0) there=$(node_free 1)
 	taskset -c 0 sh -c 'for keys in pid prio target_cpu pid,prio; do
@@ -561,7 +562,8 @@ fi
 # memory_free: kB of memory that are free
 memory_free() { awk '/^MemFree:/ { print $2 }' /proc/meminfo; }
 
-# taken: kB that five histograms of 131072 entries take, whose columns take 15 MiB for each processor
+# taken: kB that five histograms of 131072 entries take, whose columns take 15 MiB for each
+# processor
 taken()
 {
 	before=$(memory_free)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What went wrong in C's implementation, or still does, must not happen here: one point for each bug, with
+ * Bugs that C's implementation had or still has must not happen here: one point for each bug, with
  * its number if it has one.
  */
 #define _GNU_SOURCE
@@ -40,7 +40,10 @@ static int define(const char *text)
 	return append(pathf("%s/synthetic_events", kernel_dir()), text);
 }
 
-/* A line of hist_stats: how many hits of a trigger, the only one of its event with variables, were ignored; -1: none. */
+/*
+ * A line of hist_stats: how many hits of a trigger, the only one of its event with variables, were
+ * ignored; -1: none.
+ */
 static long unresolved(const char *event)
 {
 	char *text = slurp(pathf("%s/hist_stats", tracing_dir())), column[64], *at = text;
@@ -68,7 +71,10 @@ static char *all_of(const char *event)
 	return both;
 }
 
-/* Refused with that errno, twice, and with an entry in the log unless C has none; the event stays as it is. */
+/*
+ * Refused with that errno, twice, and with an entry in the log unless C has none; the event stays
+ * as it is.
+ */
 static bool refused(const char *event, const char *text, int error, const char *entry)
 {
 	char *before = all_of(event), *after;
@@ -104,7 +110,8 @@ static bool refused(const char *event, const char *text, int error, const char *
 struct rain {
 	pthread_t thread;
 	int cpu;
-	unsigned long first, keys, limit;	/* argument of call i: first + i % keys; limit 0: until stop */
+	/* argument of call i: first + i % keys; limit 0: until stop */
+	unsigned long first, keys, limit;
 	unsigned long fired;
 };
 
@@ -124,7 +131,7 @@ static void *rain(void *arg)
 
 #define CPUS 8
 
-/* Rain from every CPU, of the same keys. Returns how many CPUs there are. */
+/* Starts load on every CPU, all with the same keys. Returns the number of CPUs. */
 static int begin(struct rain rains[CPUS], unsigned long keys, unsigned long limit)
 {
 	int cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -273,7 +280,10 @@ static bool interrupted_insertion(void)
 	return right;
 }
 
-/* A record with more frames than a key has room for: what fits is the key, and nothing else is touched. */
+/*
+ * A record with more frames than a key has room for: what fits is the key, and nothing else is
+ * touched.
+ */
 static bool deep_stack(void)
 {
 	const char *event = MODULE "/stacks";
@@ -296,7 +306,10 @@ static bool deep_stack(void)
 	return right;
 }
 
-/* A text that claims to go on behind its record, where another one has left something: it ends with the record. */
+/*
+ * A text that claims to go on behind its record, where another one has left something: it ends with
+ * the record.
+ */
 static bool beyond_the_record(void)
 {
 	const char *event = MODULE "/beyond";
@@ -343,7 +356,7 @@ static bool cleared_under_hits(void)
 	return right;
 }
 
-/* What is sorted, and what percentages are of, does not move meanwhile. */
+/* A read sorts, and computes percentages, with numbers that stay fixed while CPUs count on. */
 static bool moving_sums(void)
 {
 	struct rain rains[CPUS];
@@ -400,8 +413,8 @@ static void look_at_memory(struct memory *m)
 #define TIMES 1000
 
 /*
- * One object lost each time would show, whatever its size. Not where freed memory is kept by KASAN: there
- * kmemleak tells, in the end, and of a single one.
+ * One object lost each time would show, whatever its size. Not where freed memory is kept by KASAN:
+ * there kmemleak tells, in the end, and of a single one.
  */
 static bool memory_is_kept(const struct memory *before)
 {
@@ -433,7 +446,7 @@ static bool fails_for_ever(const char *const texts[], unsigned int n)
 	struct memory before;
 	bool right = true;
 
-	/* the first time makes what the following ones find */
+	/* The first passes make allocations that later ones reuse. */
 	for (int i = -100; i < (slow_kernel() ? 0 : TIMES) && right; i++) {
 		if (i == 0)
 			look_at_memory(&before);
@@ -457,7 +470,8 @@ static bool creation_leaks(void)
 		"hist:keys=pid/0",
 		"hist:keys=pid+1+2+3+4+5",
 		"hist:keys=common_pid:size=128",	/* exists */
-		"hist:name=taken:keys=pid,common_cpu:size=128",	/* does not match the one of that name */
+		/* does not match the one of that name */
+		"hist:name=taken:keys=pid,common_cpu:size=128",
 		"hist:keys=nosuch",
 		"hist:keys=pid:x=pid,y=$x+nosuch",
 		"hist:keys=pid:s=common_pid.execname:st=common_stacktrace:x=$nosuch",
@@ -466,7 +480,8 @@ static bool creation_leaks(void)
 		"hist:keys=pid:m=pid:onmax($m).save(pid):onchange($nosuch).snapshot()",
 		"hist:keys=pid:m=pid:onmax($m).trace(rhist_bl,$m)",		/* has two fields */
 		"hist:keys=pid:m=pid:onmax($m).trace(rhist_bl,$m,$nosuch)",
-		"hist:keys=pid:m=pid:onmatch(syscalls.sys_enter_getsid).rhist_bl($m,common_comm)",	/* another type */
+		/* another type */
+		"hist:keys=pid:m=pid:onmatch(syscalls.sys_enter_getsid).rhist_bl($m,common_comm)",
 		"hist:keys=pid:m=pid:onmatch(nosuch.nosuch).trace(rhist_bl,$m,nosuch)",
 	};
 	bool right = !define("rhist_bl pid_t a; pid_t b") && !command(GETPGID, "hist:keys=common_pid:size=128") &&
@@ -477,7 +492,10 @@ static bool creation_leaks(void)
 	return !define("!rhist_bl") && right;
 }
 
-/* A field of the other event gets a trigger there, before it turns out that the next parameter is no field. */
+/*
+ * A trigger on the other event is created for one of its fields, before the next parameter turns
+ * out not to be a field.
+ */
 static bool helper_left_behind(void)
 {
 	static const char text[] = "hist:keys=pid:onmatch(syscalls.sys_enter_setpgid).trace(rhist_bl,pgid,nosuch)";
@@ -518,7 +536,9 @@ static bool name_of_two(void)
 	return right;
 }
 
-/* What is made of the text of a reference that cannot be resolved is freed once. */
+/*
+ * The text of a reference that cannot be resolved, and all that is allocated for it, is freed once.
+ */
 static bool reference_freed_twice(void)
 {
 	static const char *const texts[] = {
@@ -603,7 +623,7 @@ static bool key_sizes(void)
 	return right;
 }
 
-/* --- what the text says */
+/* --- checks of the text */
 
 /* The printed line of a trigger, fed back with a !, removes it. */
 static bool fed_back(const char *text)
@@ -671,7 +691,7 @@ static bool division(void)
 			syscall(SYS_getpgid, i);
 		p = text = slurp(file_of(GETPGID, "hist"));
 		while (right && (p = strstr(p, "{ pid/"))) {
-			/* as many as there are numbers below 300 with this quotient */
+			/* The number of values below 300 with this quotient. */
 			const unsigned long last = 300 - 1;
 			unsigned long most;
 
@@ -714,7 +734,7 @@ static bool user_pointers(void)
 		for (unsigned int j = 0; j < sizeof(bad) / sizeof(*bad); j++)
 			syscall(SYS_chdir, bad[j]);
 		syscall(SYS_chdir, "rhist no such directory");
-		/* a pointer of user space is no pointer of the kernel's */
+		/* The field points to user space, not to the kernel. */
 		right = read_totals(file_of(CHDIR, "hist"), &t) && t.hits == !i && right;
 		if (!right)
 			note("%s: %llu hits", texts[i], t.hits);
@@ -752,7 +772,10 @@ static bool freed_too_early(void)
 	return right;
 }
 
-/* An event is deleted while its files are open: the reader gets an error or all of the text, and no poll() sleeps. */
+/*
+ * An event is deleted while its files are open: the reader gets an error or all of the text, and no
+ * poll() sleeps.
+ */
 static bool reader_outlives_event(void)
 {
 	bool right = true;
@@ -837,7 +860,10 @@ static bool module_goes(void)
 	return right;
 }
 
-/* The module of a file in the tree goes while somebody keeps its name: that leads nowhere, and not to the next one. */
+/*
+ * The module of a file in the tree goes while somebody keeps its name: that leads nowhere, and not
+ * to the next one.
+ */
 static bool file_goes(void)
 {
 	bool right = true;
@@ -901,8 +927,8 @@ static bool too_many_parameters(void)
 }
 
 /*
- * The trigger in the middle of a chain has no variable but the one that refers to the first. None can be removed before
- * those that use it, while hits read all of them.
+ * The only variable of the trigger in the middle of a chain refers to the first trigger. While hits
+ * read all of them, none can be removed before the triggers that use it.
  */
 static bool referenced_variable(void)
 {
@@ -925,7 +951,7 @@ static bool referenced_variable(void)
 		}
 		for (int j = 0; j < 100; j++)
 			syscall(SYS_getsid, 1 + j % 64);
-		/* what is referenced stays, as in C without an error */
+		/* A referenced trigger stays; like C, the write returns no error. */
 		reset(GETSID);
 		for (int j = 2; j >= 0; j--)
 			right = !command(events[j], pathf("!%s", texts[j])) && right;
@@ -975,7 +1001,10 @@ static bool user_pointer_in_string(void)
 	return !define("!rhist_bs") && !define("!rhist_bt") && right;
 }
 
-/* A variable that is another one of its trigger, defined by an expression, is the first operand of that. */
+/*
+ * A variable that is another one of its trigger, defined by an expression, is the first operand of
+ * that.
+ */
 static bool variable_of_expression(void)
 {
 	static const struct {
@@ -1026,8 +1055,9 @@ static bool variable_of_expression(void)
 }
 
 /*
- * Triggers that refer to each other in a circle, by the name that two of them share, could not be removed: the last one
- * is refused. In C, a trigger has the references of the first one of its name, so there are no circles.
+ * Triggers that refer to each other in a circle, by the name that two of them share, could not be
+ * removed: the last one is refused. In C, a reference belongs to the first trigger of the name, so
+ * circles do not occur.
  */
 #define FIRST		"hist:keys=common_pid:w=common_timestamp:size=128"
 #define NAMED(param)	"hist:name=rhist_n:keys=common_pid:v=$w:size=128:onmatch(syscalls.sys_enter_setpgid).rhist_s(" param ")"
@@ -1159,7 +1189,7 @@ static bool circles_of_references(void)
 	return !error && right;
 }
 
-/* A reference reads what it looks for in the other histogram with the other one's key size. */
+/* A reference looks up the other histogram's key with the key size of that histogram. */
 static bool key_sizes_of_references(void)
 {
 	static const char *const keys[] = { "pid", "common_cpu", "common_comm", "pid,common_cpu", "common_stacktrace" };
@@ -1173,7 +1203,10 @@ static bool key_sizes_of_references(void)
 			long ignored;
 			bool found;
 
-			/* the same key, or, with both, numbers that happen to be the same, or not; or a key that begins with the other */
+			/*
+			 * the same key, or, with both, numbers that happen to be the same, or not;
+			 * or a key that begins with the other
+			 */
 			if (i == j || (i < 2 && j < 2) || (i < 2 && j == 3))
 				continue;
 			found = !command(GETPGID, pathf("hist:keys=%s:v=pid:size=128", keys[i])) &&
@@ -1206,10 +1239,10 @@ static void *both_calls(void *arg)
 }
 
 /*
- * Several CPUs hit one key of two triggers with references. In C, the entry has a pointer to what
- * the last hit has read of these, in memory of its CPU, which hits of the other trigger use, too:
- * so an alias of a stack becomes a number of the other trigger, and the kernel reads at that
- * address. Here each hit uses what it has read.
+ * Several CPUs hit one key of two triggers with references. In C, the entry points to the values
+ * that the last hit has read through the references. They lie in memory of its CPU, which hits of
+ * the other trigger use, too: an alias of a stack becomes a number of the other trigger, and the
+ * kernel reads at that address. Here each hit uses the values that it has read itself.
  */
 static bool references_of_another_cpu(void)
 {
@@ -1332,7 +1365,7 @@ static bool two_published_sets(void)
 		note("blocked: %.2000s\nwaited: %.1000s", blocked ? blocked : "", waited ? waited : "");
 	free(blocked);
 	free(waited);
-	/* What refers to others goes first. */
+	/* Triggers that refer to others are removed first. */
 	for (int i = sizeof(sets) / sizeof(*sets) - 1; i >= 0; i--)
 		right = !command(sets[i][0], pathf("!%s", sets[i][1])) && right;
 	right = !append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_wait") && right;

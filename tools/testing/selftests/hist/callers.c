@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every way to call: whatever system call opens, reads, writes or asks of a file or directory below rhist gets the
- * answer that the kernel's own file of that name gives, and has the same effect. 32-bit programs too.
+ * Every way to call: whatever system call opens, reads, writes or asks of a file or directory below
+ * rhist gets the answer that the kernel's own file of that name gives, and has the same effect.
+ * 32-bit programs too.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -28,7 +29,7 @@ static char *buffer;			/* registered with the ring */
 static void *volatile nowhere = (void *)8;
 enum { BUFFER = 1 << 18 };
 
-/* --- reading: what was read is in the buffer; the length, or a negative errno */
+/* --- reading: the bytes are in the buffer; returns the length, or a negative errno */
 
 static long answer(long result)
 {
@@ -180,7 +181,10 @@ static long uring_reads_here(int fd)
 {
 	long first = uring_rw(&ring, IORING_OP_READ, fd, buffer, 20, -1), second;
 
-	/* io_uring polls a file that has poll(): who has read a histogram waits for the next hit of it. */
+	/*
+	 * io_uring polls a file that has poll(): who has read a histogram waits for the next hit of
+	 * it.
+	 */
 	syscall(SYS_getpgid, 1);
 	second = uring_rw(&ring, IORING_OP_READ, fd, buffer + 20, 20, -1);
 	return first < 0 ? first : second < 0 ? second : first + second;
@@ -293,7 +297,7 @@ static const struct reading {
 	{ "calls for what could be below it", asks_what_is_below, false, false },
 };
 
-/* --- writing: what was written, or a negative errno */
+/* --- writing: returns the number of bytes written, or a negative errno */
 
 static long writes(int fd) { return answer(write(fd, trigger, strlen(trigger))); }
 static long writes_nothing(int fd) { return answer(write(fd, trigger, 0)); }
@@ -395,7 +399,7 @@ static long copies_range_to(int fd)
 	return done;
 }
 
-/* Each write() of what is behind a removal. */
+/* Runs each kind of write(), with a removal before it. */
 static long writes_twice_and_removes(int fd)
 {
 	const char *remove = pathf("!%s", trigger);
@@ -479,7 +483,7 @@ static char *trigger_text(const char *dir)
 	return text;
 }
 
-/* What one side says: the result, where the file is then, and a text. */
+/* Result of one side: the return value, the file's offset afterwards, and a text. */
 struct said {
 	long result, at;
 	char *text;
@@ -635,7 +639,7 @@ static const struct {
 	{ EVENT "/enable", "write", "0", "2" }, { EVENT "/hist", "write", "0", "x" }, { "error_log", "write", "0", "x" },
 };
 
-/* What a program prints; to be freed. */
+/* Returns the output of a program; the caller frees it. */
 static char *output_of(long *len, const char *program, const char *const *arguments)
 {
 	char *text = calloc(1, 1 << 17);
@@ -704,7 +708,7 @@ static void calls_of_32_bits(void)
 	}
 	clean();
 
-	/* The kernel has no events of their own for system calls of these. */
+	/* The kernel has no separate events for these programs' system calls. */
 	for (int side = 0; side < 2; side++) {
 		append(pathf("%s/" EVENT "/trigger", dir_of(side)), "hist:keys=pid:size=128 if pid == 4711");
 		append(pathf("%s/events/raw_syscalls/sys_enter/trigger", dir_of(side)), "hist:keys=id:size=2048 if id == 132");
@@ -748,7 +752,7 @@ int main(void)
 	if (program32 && access(program32, X_OK))
 		program32 = NULL;
 	clean();
-	/* What tests before this one have left there may be longer than what is compared. */
+	/* Earlier tests may have left more there than is compared. */
 	truncate_file(pathf("%s/trace", kernel_dir()));
 	for (unsigned int i = 0; i < sizeof(files) / sizeof(*files); i++) {
 		if (access(pathf("%s/%s", kernel_dir(), files[i]), F_OK))
@@ -773,7 +777,9 @@ int main(void)
 		}
 	for (unsigned int i = 0; i < sizeof(written) / sizeof(*written); i++)
 		for (unsigned int j = 0; j < sizeof(writings) / sizeof(*writings); j++) {
-			/* It has poll(), and is never ready to be written: io_uring waits for ever. */
+			/*
+			 * It has poll(), and is never ready to be written: io_uring waits for ever.
+			 */
 			if (writings[j].uring && strstr(written[i], "/hist"))
 				continue;
 			if (writings[j].uring ? have_uring : !rest_only() || writings[j].again)

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* How many generated scripts may fall under what is known to differ: an explanation must not explain too much. */
+/*
+ * Limits on the generated scripts that may fall under a known difference: an explanation must not
+ * explain too much.
+ */
 #ifndef CEILINGS_H
 #define CEILINGS_H
 
 #include "tracing.h"
 
 struct ceiling {
-	/* Scripts of the short run on user-mode Linux, with its seed, rows included; other runs are longer or shorter. */
+	/*
+	 * Scripts of the short run on user-mode Linux, with its seed, rows included; other runs are
+	 * longer or shorter.
+	 */
 	unsigned int most;
 	/* Why it need not occur there; NULL if it has to. */
 	const char *seldom;
-	/* Returns whether there is no limit on this kernel; or NULL. */
+	/* Returns true if this kernel needs no limit; may be NULL. */
 	bool (*unlimited)(void);
 };
 
@@ -26,9 +32,10 @@ __maybe static void count_script(struct tally *tally)
 }
 
 /*
- * `pinned`: this is the run that the numbers are of, so it has some, and hardly more: a tenth and two are for what the
- * seed does not decide, since times and pids are among what is computed with. Otherwise `share` says how much longer
- * the run is; half as many again, and a few, are what another seed may have.
+ * `pinned`: the limits were measured with this run, so the count is above 0 and hardly above the
+ * limit: 10% and two more allow for times and pids, which the seed does not determine. Otherwise
+ * `share` is the length of the run relative to the pinned one; another seed may have half as many
+ * again, plus five.
  */
 __maybe static void check_ceiling(const struct ceiling *ceiling, const struct tally *tally, bool pinned, double share,
 				  const char *heading, const char *reason)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Variables and actions while all CPUs are at work on them, in every context: who reads a variable once gets each
- * value that was set at most once, strings are whole, what is saved belongs to its maximum, and what is lost is
- * counted, whoever else listens. Then chains of triggers, which leave some of each stack, come and go under load, and leave nothing.
+ * Variables and actions while all CPUs are at work on them, in every context: readers get each
+ * value of a read-once variable at most once, strings are whole, saved fields belong to their
+ * maximum, and losses are counted, with or without other listeners. Then chains of triggers, which
+ * use up most of each stack, come and go under load, and leave nothing behind.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -54,7 +55,7 @@ static bool idle(const char *event)
 	return is;
 }
 
-/* --- what an event has counted */
+/* --- counts of an event */
 
 struct account {
 	unsigned long long hits, entries, dropped, unresolved, missed, lost;
@@ -141,8 +142,9 @@ static void fire(struct order *orders, int n)
 }
 
 /*
- * An order for each context of each CPU: producers in one context of each CPU, another one on the next, consumers in the
- * others. All events of an order have numbers of their own. Returns how many orders there are.
+ * Makes an order for each context of each CPU: producers in one context of each CPU, another one on
+ * the next, consumers in the others. The events of an order have numbers of their own. Returns the
+ * number of orders.
  */
 static int orders(struct order all[ORDERS], int round, const char *producer, const char *consumer, unsigned long count)
 {
@@ -168,7 +170,7 @@ static unsigned long events_of(const struct order *all, int n, const char *event
 	return count;
 }
 
-/* --- those who do something meanwhile */
+/* --- threads that do something meanwhile */
 
 struct worker {
 	pthread_t thread;
@@ -186,8 +188,9 @@ static void wrong(struct worker *w, const char *what, const char *detail)
 /* --- variables that are read once */
 
 /*
- * All ask for the same four variables, which are set all the time. What each got is a key of the synthetic event. @reference
- * is what is asked for: hits take the fast path if it is a difference.
+ * All consumers ask for the same four variables, which producers set all the time. The values they
+ * got are keys of the synthetic event. Hits take the fast path if @reference, the expression that
+ * they read, is a difference.
  */
 static void taken_at_most_once(const char *reference)
 {
@@ -227,7 +230,10 @@ static void taken_at_most_once(const char *reference)
 	reset("synthetic/rhist_once");
 }
 
-/* Variables of many keys are set, and then all ask for all of them: one hit gets each. @reference is as above. */
+/*
+ * Variables of many keys are set, and then all ask for all of them: one hit gets each. @reference
+ * is as above.
+ */
 static void taken_exactly_once(const char *reference)
 {
 	const unsigned long keys = 900;
@@ -261,7 +267,9 @@ static void taken_exactly_once(const char *reference)
 
 /* --- others that listen */
 
-/* Those that come to listen to a synthetic event, and go: in turns, and not all at once. */
+/*
+ * Listeners that attach to a synthetic event and detach from it, in turns rather than all at once.
+ */
 static void *listen(void *arg)
 {
 	const char *own = in_tree("synthetic/rhist_heard", "trigger"), *own_dir = pathf("%s/events/synthetic/rhist_heard", kernel_dir());
@@ -286,7 +294,10 @@ static void *listen(void *arg)
 	return NULL;
 }
 
-/* A histogram counts all hits of a synthetic event, whether it is all that listens or not, while that changes. */
+/*
+ * A histogram counts all hits of a synthetic event, whether it is all that listens or not, while
+ * that changes.
+ */
 static void listened(void)
 {
 	unsigned long count = long_run() ? 40000 : slow_kernel() ? 1000 : 4000, asked = 0;
@@ -353,7 +364,10 @@ static void whole_strings(void)
 		int n = orders(all, round, "strings", "stacks", count);
 
 		for (int i = 0; i < n; i++) {
-			/* 16 of 5, 254 of 6, 255 of 7, 255 of 8: for long all the same, or each time another */
+			/*
+			 * 16 of 5, 254 of 6, 255 of 7, 255 of 8: for long all the same, or each
+			 * time another
+			 */
 			bool one = (i + round) % 2;
 
 			all[i].first = one ? 6 + i % 2 : 5;
@@ -392,7 +406,7 @@ static void whole_strings(void)
 	ok(got.hits + got.unresolved + got.lost == asked, "strings: %llu hits read one, %llu found none", got.hits, got.unresolved);
 	ok(passed.hits + passed.lost + got.missed == got.hits, "strings: %llu were passed on, %llu could not be read", passed.hits,
 	   got.missed);
-	/* what comes when the storm is over is stored and read */
+	/* After the storm, new values are stored and read. */
 	all[0] = (struct order){ .event = "strings", .context = "task", .first = 4, .count = 1, .keys = 1 };
 	all[1] = (struct order){ .event = "stacks", .context = "task", .first = 1, .count = 1, .keys = 1 };
 	fire(&all[0], 1);
@@ -405,7 +419,7 @@ static void whole_strings(void)
 	reset("synthetic/rhist_torn");
 }
 
-/* --- what is saved */
+/* --- saved fields */
 
 struct watched {
 	const char *label;
@@ -414,7 +428,10 @@ struct watched {
 	unsigned long reads, wrong;
 };
 
-/* The amount that is saved is ten times the number that is tracked, and its last two bits are in the name and the key. */
+/*
+ * The amount that is saved is ten times the number that is tracked, and its last two bits are in
+ * the name and the key.
+ */
 static void watch_once(struct watched *w)
 {
 	char *text = slurp(in_tree(MODULE "/wake", "hist")), *p = text;
@@ -573,8 +590,9 @@ static void chain(void)
 }
 
 /*
- * Chains in interrupts, while the records of what they have interrupted are made: those with strings in the ring buffer
- * of one instance, which has room for five on a CPU, and the kernel warns of more.
+ * Chains in interrupts that nest inside the making of a record. The records with strings go through
+ * the ring buffer of one instance, which has space for five per CPU; the kernel warns if there are
+ * more.
  */
 static void interrupted(bool strings)
 {
@@ -615,7 +633,7 @@ static void interrupted(bool strings)
 #define STACKS "/sys/module/" MODULE "/parameters/stacks"
 #define LEFT 1536	/* bytes of a stack that nobody may use */
 
-/* What is free of the stacks of all CPUs is filled, to see what will be left of it. */
+/* Fills the free stack slots of all CPUs, to see how many stay free later. */
 static void fill_stacks(void)
 {
 	for (int cpu = 0; cpu < n_cpus; cpu++) {
@@ -643,8 +661,9 @@ static bool stacks_left(unsigned int least, const char *who)
 }
 
 /*
- * Chains with what takes most of a stack: keys of a string and a stack, and stacks that are saved. First in each context;
- * then in all at once; and then in softirqs with a hard interrupt at every frame of each stack that they unwind.
+ * Chains with what takes most of a stack: keys of a string and a stack, and stacks that are saved.
+ * First in each context; then in all at once; and then in softirqs with a hard interrupt at every
+ * frame of each stack that they unwind.
  */
 static void deep(void)
 {
@@ -700,7 +719,7 @@ static void deep(void)
 		missed += a.missed;
 		lost += a.lost;
 	}
-	/* strings and stacks that could not be stored are among what is missed */
+	/* Missed chains include strings and stacks that could not be stored. */
 	ok(start.hits > (n_contexts + n) * count && a.hits + missed + lost >= start.hits,
 	   "stacks: of %llu chains, %llu come to their end, and %lu are missed", start.hits, a.hits, missed);
 	for (int i = DEEP; i; i--)
@@ -749,7 +768,7 @@ static void *change(void *arg)
 
 		switch (rand_r(&w->seed) % 8) {
 		case 0 ... 3:
-			/* what it refers to may not be there */
+			/* The trigger that it refers to may be missing. */
 			error = append(trigger, link->text);
 			if (error && error != -EEXIST && error != -EINVAL)
 				wrong(w, link->text, errno_name(error));

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Programs that make histograms and synthetic events out of SQL, as Debian has them: `trace-cmd sqlhist`, and sqlhist
-# from the manual of libtracefs. In a mount namespace where rhist's directory lies over the kernel's they make what
-# they make of the kernel's own; and since both are there at the same time, they count the same events.
+# Programs that turn SQL into histograms and synthetic events, as Debian ships them: `trace-cmd
+# sqlhist`, and sqlhist from the manual of libtracefs. In a mount namespace where rhist's directory
+# lies over the kernel's they must create the same things as in the kernel's own; and since both
+# exist at the same time, they count the same events.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 if [ "$TRACING" -ef "$KERNEL" ]; then
@@ -34,14 +35,15 @@ over()
 	DIRECTORY=$1 unshare -m sh -c 'mount --bind "$DIRECTORY" /sys/kernel/tracing && shift && exec "$@"' sh "$@"
 }
 
-# left DIRECTORY: what there is of ours
+# left DIRECTORY: prints the triggers and synthetic events of this test that exist there
 left()
 {
 	list_triggers "$1" sched raw_syscalls synthetic | grep 'hist:'
 	grep '^rhist_' "$1/synthetic_events"
 }
 
-# made SIDE DIRECTORY PROGRAM OPTIONS SQL: what the program says and leaves; without the numbers that it draws
+# made SIDE DIRECTORY PROGRAM OPTIONS SQL: prints the output, the status and the created triggers
+# and events, without the random numbers in their names
 made()
 {
 	over "$2" $3 -e -n "rhist_$1" $4 "$5" >"$work/said" 2>&1
@@ -51,8 +53,8 @@ made()
 		sed -E "s/(__[a-z]+)_[0-9]+(_[0-9]+)/\1\2/g; s/rhist_$1\>/rhist_x/g; s/^( *)\[[ 0-9.]+\]/\1[]/"
 }
 
-# Real-time processes, as those of cyclictest are. The last one is woken up by one that keeps the processor, so that
-# its latencies are long enough for coarse clocks.
+# Real-time processes like those of cyclictest. The last one is woken up by a process that keeps the
+# processor, so that its latencies are long enough for coarse clocks.
 cp "$(command -v dash)" "$work/cyclictest"
 act()
 {
@@ -67,8 +69,9 @@ last_hits() { sed -n 's/^    Hits: //p' "$1" | tail -n 1; }
 # counted FILE: entries with how often they were hit, without the times that were summed up or saved
 counted() { sed -nE 's/^(\{.*\} hitcount: *[0-9]+).*/\1/p' "$1" | sort; }
 
-# query PROGRAM NAME TRIGGERS EVENT KEYS OPTIONS SQL: it makes the same on both sides, so many triggers, the last one on
-# EVENT; and these count the same, as does a histogram of the synthetic event with KEYS, if there are any
+# query PROGRAM NAME TRIGGERS EVENT KEYS OPTIONS SQL: the program creates the same on both sides:
+# TRIGGERS triggers, the last one on EVENT. Both count the same, as does a histogram of the
+# synthetic event with KEYS, if given
 query()
 {
 	made c "$KERNEL" "$1" "$6" "$7" >"$work/c"
@@ -87,7 +90,7 @@ query()
 	[ "$hits" -ge 5 ]
 	ok $? "$1, $2: $hits of them"
 	case $6 in
-	# How many maxima there are is a matter of nanoseconds.
+	# The number of maxima depends on nanoseconds.
 	*-m*)
 		[ "$(last_hits "$TRACING/events/synthetic/rhist_r/hist")" -ge 1 ]
 		ok $? "$1, $2: events for new maxima" ;;
@@ -109,7 +112,8 @@ snapshots()
 	for side in "c $KERNEL" "r $TRACING"; do
 		made ${side% *} "${side#* }" "$1" "$3" "$4" >"$work/${side% *}"
 		act
-		# What was taken, and by which key. How many processes had to be woken up, each with its maximum, is a matter of chance.
+		# The kind of snapshot and its key. How many processes had to be woken up, each with
+		# its maximum, is a matter of chance.
 		sed -nE 's/[0-9]+/N/g; s/ +/ /g; /Snapshot|trigger(ing|ed)|max:/p' "${side#* }/events/sched/sched_switch/hist" | uniq >>"$work/${side% *}"
 		clean_all
 	done
@@ -117,7 +121,8 @@ snapshots()
 	is "$(grep -c 'Snapshot taken' "$work/r")" 1 "$1, $2: a snapshot was taken"
 }
 
-# refused PROGRAM NAME SQL: what it had done before the kernel refused the last trigger is undone
+# refused PROGRAM NAME SQL: the kernel refuses the last trigger, and the program undoes its earlier
+# steps
 long=$(printf '%300s' '' | tr ' ' x)
 refused()
 {
@@ -143,7 +148,7 @@ for program in "trace-cmd sqlhist" sqlhist; do
 		"SELECT start.id, end.ret, TIMESTAMP_DELTA AS lat $calls WHERE start.id == $GETPGID"
 	refused "$program" "a filter of the second event that is too long" \
 		"SELECT start.pid, TIMESTAMP_DELTA AS lat $from WHERE end.next_comm == \"$long\""
-	# Where the processor is emulated, a program takes half a minute to read what events there are.
+	# On an emulated processor, a program takes half a minute to read the list of events.
 	! rest_only || break
 	snapshots "$program" "longest wake-ups, with a snapshot" "-T -m lat" "$wakeups"
 	query "$program" "longest wake-ups" 2 events/sched/sched_switch comm,lat "-m lat" "$wakeups"

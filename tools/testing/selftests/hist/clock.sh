@@ -8,7 +8,7 @@
 cd "$TRACING" || exit 1
 waking=events/sched/sched_waking switch=events/sched/sched_switch
 
-# What the kernel found: see kernel/sched/debug.c and kernel/sched/clock.c.
+# The kernel's verdict on its clock: see kernel/sched/debug.c and kernel/sched/clock.c.
 mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null
 stable=$(sed -n 's/^sched_clock_stable() *: *//p' /sys/kernel/debug/sched/debug 2>/dev/null)
 unstable=$(dmesg | grep -c 'Marking TSC unstable')

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The commands of a trigger file that make no histogram are the kernel's: whatever is done with them, and
-# with histograms beside them, rhist answers, lists and does what the kernel's own file does.
+# Commands of a trigger file other than histograms belong to the kernel: for every use of them,
+# alone or with histograms beside them, rhist answers, lists and acts like the kernel's own file.
 
 . "$(dirname "$0")/../lib/tracing.sh"
 
@@ -10,14 +10,15 @@ ONE=events/syscalls/sys_enter_getpgid
 TWO=events/syscalls/sys_enter_getsid
 MARKER=events/ftrace/print
 
-# step EVENT COMMAND: what the write says, and what the file lists then
+# step EVENT COMMAND: prints the result of the write, then the file's list
 step()
 {
 	echo "$2: $(io write "$1/trigger" a "$2")"
 	cat "$1/trigger"
 }
 
-# A clock may go by hundredths of a second, as user-mode Linux's does: what happens in one has no order.
+# A clock may go by hundredths of a second, as user-mode Linux's does: events within one have no
+# order.
 tick() { sleep 0.03; }
 
 scene()
@@ -37,12 +38,14 @@ scene()
 		"snapshot if pid ==" "!enable_event:nosuch:nosuch" "!traceon if nosuch" "stacktrace:1 if (pid == 1" \
 		"traceoff:1:2"; do
 		step $ONE "$command"
-		# each of its own: there is place for eight, and C has fewer
+		# Each command has an entry of its own: the log holds eight, and C has fewer of
+		# them.
 		c_entries error_log
 		: >error_log
 	done
 	step $ONE "!traceoff"
-	# from the kernel, from us, and from a file that is the kernel's in both: in the order of their times
+	# from the kernel, from us, and from a file that is the kernel's in both: in the order of
+	# their times
 	tick
 	step $ONE "hist:keys=nosuch"
 	tick
@@ -103,7 +106,7 @@ common_pid == 123457"
 	done
 	step events/syscalls/sys_exit_sched_get_priority_max "!traceoff"
 	[ ! -e "$KERNEL/show_event_triggers" ] || cat show_event_triggers
-	# what they do
+	# Their effect
 	fire getpgid 77 78:10
 	cat $TWO/enable $ONE/trigger
 	: >$ONE/trigger
@@ -123,7 +126,7 @@ common_pid == 123457"
 		traceoff; do
 		step $ONE "!$command"
 	done
-	# the marker's event has no other files that say anything
+	# Every other file of the marker's event is empty.
 	step $MARKER "traceoff:4"
 	echo "rhist was here" >trace_marker
 	cat tracing_on $MARKER/trigger
@@ -167,7 +170,7 @@ snapshot:unlimited if pid == 5" "what is removed there unseen leaves its place t
 	: >"$KERNEL/$ONE/trigger"
 fi
 if have_probes; then
-	# An event probe has something on the event that it is made of, which is no trigger that anybody could see.
+	# An event probe attaches something to its event that is not a trigger anybody could see.
 	echo 'e:rhist_e syscalls/sys_enter_getpgid' >>dynamic_events
 	echo 1 >events/eprobes/rhist_e/enable
 	if [ -e "$KERNEL/show_event_triggers" ]; then

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The same trigger on the kernel's own event and on ours, the same events: the entries are the same bytes
- * in the same order, and so are totals and lines. The kernel's own implementation is the measure.
+ * The same trigger on the kernel's own event and on ours, the same events: the entries are the same
+ * bytes in the same order, and so are totals and lines. The kernel's own implementation is the
+ * measure.
  */
 #define _GNU_SOURCE
 #include <sys/uio.h>
@@ -73,8 +74,8 @@ static const struct comparison {
 	{ "user_events/rhist_c", "hist:keys=n,s:vals=n", relative },
 	{ "timer/itimer_expire", "hist:keys=pid", alarms },
 	/*
-	 * what records tell of the context of a hit, but for whether to reschedule: a tick may come between
-	 * the two that count
+	 * The context of a hit in its record, except for "need resched": a tick may come between
+	 * the two counting hits.
 	 */
 	{ "syscalls/sys_enter_getpgid", "hist:keys=common_preempt_count if !(common_flags & 0x19)", ties },
 	{ "syscalls/sys_exit_getpgid", "hist:keys=common_preempt_count:vals=common_pid if !(common_flags & 0x19)", ties },
@@ -166,7 +167,7 @@ static void compare_debug(const char *c_dir, const char *our_dir, const struct c
 	free(ours);
 }
 
-/* Why there is nothing to compare with, or NULL. */
+/* Returns why the comparison is impossible, or NULL. */
 static const char *lacking(const struct comparison *with)
 {
 	if (!c_scales_all() && strstr(with->trigger, ".log2"))
@@ -225,7 +226,7 @@ static void compare(const struct comparison *with)
 	same_text(c_hist, our_hist, "histogram", with);
 	if (!our_hist || !parse_totals(our_hist, &totals))
 		memset(&totals, 0, sizeof(totals));
-	/* without hitcounts there is nothing to add up, and no hits while it is paused */
+	/* Without hitcounts, nothing can be added up; a paused trigger has no hits. */
 	if (!strstr(with->trigger, "nohitcount") && !strstr(with->trigger, "hitcount.percent") &&
 	    !strstr(with->trigger, "hitcount,hitcount") && !strstr(with->trigger, ":pause"))
 		ok(totals.hits && totals.hits == totals.sum && totals.entries == totals.lines && (!totals.dropped || slow_kernel()),
@@ -251,13 +252,13 @@ static void add(char *text, const char *format, ...)
 	va_end(args);
 }
 
-/* Adds what a system call has returned. */
+/* Adds the result of a system call. */
 #define ADD(text, call) do { \
 	long result = (call); \
 	add(text, "%s: %ld %s\n", #call, result, result < 0 ? errno_name(errno) : ""); \
 } while (0)
 
-/* What reading in all manners gives: sizes, offsets, errors and the bytes. */
+/* Reads the files in all manners. Returns the sizes, offsets, errors and bytes as text. */
 static char *manners(const char *dir)
 {
 	char *said = calloc(1, 65536), buffer[4096], *volatile nowhere = (char *)8;

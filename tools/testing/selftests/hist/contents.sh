@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Keys by what is in a field: addresses of the internet protocol (.ip), and strings that a field
-# points to (.string).
+# Keys made from the contents of a field: addresses of the internet protocol (.ip), and strings that
+# a field points to (.string).
 
 . "$(dirname "$0")/../lib/tracing.sh"
 
@@ -15,7 +15,7 @@ cd "$TRACING/events" || exit 1
 # hits FILE: keys and hits of its entries
 hits() { entries "$1" | sed 's/^{ //; s/ *}  *hitcount: */ /; s/:  */=/g; s/  *,/,/g' | sort; }
 
-# numbers COUNT: so many events, whose names are the four that there are in turn
+# numbers COUNT: fires COUNT events with four names in turn
 numbers() { taskset 1 sh -c "echo 'numbers task 0 0 $1 4' >/dev/rhist_events"; }
 
 # Strings of the kernel.
@@ -33,7 +33,7 @@ yes "the trigger is shown as it was written" grep -q "^hist:keys=name.string:val
 yes "JSON has the string" grep -qF '"keys":["three"]' $event/hist_jsonl
 yes "save() saves it" grep -qE "max: *[0-9]+  name.string: (zero|one|two|three) " $event/hist
 remove_triggers $event
-# A pointer is what it was.
+# Without a modifier, a pointer stays a number.
 echo 'hist:keys=name' >$event/trigger
 numbers 4
 is "$(entries $event/hist | grep -c '^{ name: *[0-9]* } hitcount: *1$')" 4 "without the modifier, a number"
@@ -44,7 +44,7 @@ is "$(entries $event/hist | grep -c '^{ u32: [0-9]*\.[0-9]*\.[0-9]*\.[0-9]*  *} 
 remove_triggers $event
 rmmod rhist_events
 
-# Connections. User-mode Linux has no network.
+# Connections. User-mode Linux lacks a network.
 if [ ! -d sock/inet_sock_set_state ]; then
 	skip "connections" "this kernel has no network"
 	finish

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Nothing is lost in silence: with a thread on every CPU firing a known number of events, hits equal the
- * sum of the hitcounts, and hits and drops together equal the events, to the digit. So do the values in the buckets
- * of a distribution, and those without a bucket; and hits and what a filter has rejected.
+ * Nothing is lost in silence: with a thread on every CPU firing a known number of events, hits
+ * equal the sum of the hitcounts, and hits and drops together equal the events, to the digit. The
+ * same goes for the values in the buckets of a distribution together with those outside them, and
+ * for hits together with the events that a filter has rejected.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -32,7 +33,7 @@ static void *fire(void *arg)
 static volatile bool stop_reading;
 static unsigned long reads, bad_reads;
 
-/* Reads while it rains: every text must be whole, and no sum exceed what was ever fired. */
+/* Reads under load: every text must be whole, and no sum may exceed the number of events fired. */
 static void *read_on(void *most)
 {
 	const char *path = pathf("%s/events/" EVENT "/hist", tracing_dir());
@@ -48,8 +49,8 @@ static void *read_on(void *most)
 }
 
 /*
- * keys: how many different ones there are; shared: all threads use the same ones; size: of the map, so
- * that at most that many fit.
+ * keys: number of different ones; shared: all threads use the same ones; size: of the map, which
+ * limits the entries.
  */
 static void count(const char *name, unsigned long keys, bool shared, unsigned long per_thread, unsigned long size,
 		  bool reading)
@@ -134,7 +135,7 @@ static void *read_values(void *unused)
 		double avg = number(text, "pid.avg: "), count = number(text, " count: "), p50 = number(text, " p50: ");
 		double least = number(text, "  min: ");
 
-		/* No entry yet is no fault. */
+		/* An empty histogram is fine. */
 		if (hits > 0 && !(min <= avg && avg <= max && count == hits && min <= p50 && p50 <= max && least == min))
 			bad_reads++;
 		reads++;
@@ -161,8 +162,8 @@ static unsigned long long in_buckets(void)
 }
 
 /*
- * Each thread fires the values from 1 to `most` equally often. With `buckets` for each of 128 entries there may be too
- * few.
+ * Each thread fires the values from 1 to `most` equally often. With `buckets` for each of 128
+ * entries there may be too few.
  */
 static void distribution(const char *name, const char *dist, unsigned long most, unsigned long per_thread, bool few)
 {
@@ -319,7 +320,7 @@ static void rejected(unsigned long per_thread)
 	ok(!append(synthetic, "!rhist_c"), "the synthetic event can be removed");
 }
 
-/* What a CPU has counted stays when it goes. */
+/* The counts of a CPU stay after it goes offline. */
 static void hotplug(void)
 {
 	const char *hist = pathf("%s/events/" EVENT "/hist", tracing_dir());

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What is known to differ between the kernel's hist triggers and ours: all of it, with the reasons. */
+/* Known differences between the kernel's hist triggers and ours: all of them, with the reasons. */
 #ifndef DIFFERENCES_H
 #define DIFFERENCES_H
 
@@ -18,7 +18,8 @@ struct answer {
 struct question {
 	const char *event;
 	const struct text *text;	/* the command */
-	const char *said;		/* all commands so far, one a line, up to the first NUL of each */
+	/* all commands so far, one a line, up to the first NUL of each */
+	const char *said;
 	const char *before;		/* the same without the filters */
 	struct answer c, ours;
 };
@@ -87,7 +88,7 @@ static bool not_compared_in_c(const char *before)
 
 static bool compared_more(const struct question *q)
 {
-	/* what is another trigger to us is the same to C */
+	/* To us these are two triggers; to C they are the same. */
 	return (refused_as(&q->c, "already exists") || !q->c.error) && not_compared_in_c(q->before) &&
 	       (!q->ours.error || refused_as(&q->ours, "nonexistent") || refused_as(&q->ours, "doesn't match existing named"));
 }
@@ -150,8 +151,8 @@ static bool same_hits(const struct question *q)
 }
 
 /*
- * C and rhist seldom read the same time, but for user-mode Linux, where a time is that of a tick of
- * its timer.
+ * C and rhist seldom read the same time, except on user-mode Linux, where the time advances only
+ * with a tick of its timer.
  */
 static bool clock_is_fine(void)
 {
@@ -163,7 +164,10 @@ static bool times(const struct question *q)
 	return strstr(q->before, "common_timestamp") && same_hits(q);
 }
 
-/* An array that the event does not write to its end: in C, entries that are equal are in the order of all its bytes. */
+/*
+ * An array that the event does not write to its end: in C, entries that are equal are in the order
+ * of all its bytes.
+ */
 static bool rest_of_text(const struct question *q)
 {
 	return strstr(q->before, "newcomm") && same_hits(q);
@@ -241,7 +245,10 @@ static bool newer_field(const struct question *q)
 	return !c_compares_all() && (strstr(q->before, "dirty") || strstr(q->before, "newcomm") || strstr(q->before, "oldcomm"));
 }
 
-/* A filter that ends with an operator, an expression with a bucket width, a logarithm, a newer field. */
+/*
+ * A filter that ends with an operator, an expression with a bucket width, a logarithm, a newer
+ * field.
+ */
 static bool mended_since(const struct question *q)
 {
 	size_t len = strlen(q->said);
@@ -255,7 +262,7 @@ static bool mended_since(const struct question *q)
 	return (!c_scales_all() && strstr(q->before, ".log2")) || newer_field(q);
 }
 
-/* What errorlog.h knows of; it is no reason not to go on with a script. */
+/* Difference that errorlog.h knows; the script goes on. */
 #define LOG_DIFFERS "error_log where C says nothing"
 
 /*

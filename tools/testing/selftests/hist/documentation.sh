@@ -1,19 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Every command of the kernel's documentation of histograms (Documentation/trace/histogram.rst) that writes to a file
-# of the tracing directory, example by example: first in the kernel's own directory, then in the one under test. Both
-# answer the same, and show the same triggers after each command. Where the document shows a histogram, ours has
-# the same description, keys, values and saved fields.
+# Every command of the kernel's documentation of histograms (Documentation/trace/histogram.rst) that
+# writes to a file of the tracing directory, example by example: first in the kernel's own
+# directory, then in the one under test. Both answer the same, and show the same triggers after each
+# command. Where the document shows a histogram, ours has the same description, keys, values and
+# saved fields.
 #
 # RHIST_KERNEL_SOURCE   the source of the kernel that is running
 #
 # Known differences, which are not looked at, and why:
-#   sort= in the trigger line	C shows modifiers there, which it does not take back
+#   sort= in the trigger line	C shows modifiers there, but does not accept them again
 #   vals= in the document	older kernels did not list hitcount there
-#   vals=bytes_req.buckets=32	C refuses it: only keys have buckets. So there is no histogram to be shown.
+#   vals=bytes_req.buckets=32	C refuses it, since only keys have buckets, and shows no histogram
 #   common_timestamp-ts0:	older kernels showed variables among the values
-#   events of systems that this kernel does not have: these commands are skipped
+#   events of systems that this kernel lacks: these commands are skipped
 . "$(dirname "$0")/../lib/tracing.sh"
 
 document=$RHIST_KERNEL_SOURCE/Documentation/trace/histogram.rst
@@ -22,16 +23,16 @@ if [ ! -e "$document" ]; then
 	finish
 fi
 
-# --- what the document has
+# --- contents of the document
 #
 # One line each:
 #   example LINE		the ones above are removed
 #   instead			the next command is another one for the trigger before
 #   command LINE TEXT		TEXT has $newline for a newline
-#   show FILE			what is shown here
+#   show FILE			this file is shown here
 #   shown TEXT
-# An example ends with its section, with a bullet, and with a cd. Some are for no event in particular, and in a literal
-# block each: they get one with such fields, and lose the dots.
+# An example ends with its section, with a bullet, and with a cd. Some are for no event in
+# particular, and in a literal block each: they get one with such fields, and lose the dots.
 newline=$(printf '\001')
 awk -v newline="$newline" '
 	function example() { print "example", NR }
@@ -88,7 +89,7 @@ if rest_only; then
 	mv "$work/rest" "$work/document"
 fi
 
-# events: those that it names, without synthetic ones
+# events: the ones that it names, except synthetic ones
 events=$(sed -n 's/^command.*events\/\([a-z_]*\/[a-z_]*\)\/trigger.*/events\/\1/p' "$work/document" | grep -v synthetic | sort -u)
 
 # --- playing it
@@ -108,7 +109,8 @@ cp "$(command -v dash)" "$work/cyclictest"
 mkfifo "$work/fifo"
 act()
 {
-	# One that is created, sleeps, and says that it has begun and ended; and is waited for without being disturbed.
+	# One that is created, sleeps, and says that it has begun and ended; and is waited for
+	# without being disturbed.
 	"$work/cyclictest" -c '
 		for i in 1 2 3 4; do
 			printf start >trace_marker
@@ -116,8 +118,9 @@ act()
 			printf end >trace_marker
 			/bin/true
 		done'
-	# And one that is woken and has to wait, so that its latency is no zero: a clock may go on with each tick only.
-	# Who wakes it knows that it sleeps, is not preempted by it, and goes on for some ticks.
+	# Also a task that is woken and has to wait, so that its latency is above zero even with a
+	# clock that advances only with each tick. The waker makes sure that it sleeps, is not
+	# preempted by it, and runs on for some ticks.
 	chrt --idle 0 "$work/cyclictest" -c 'read -r line <"$1"' sh "$work/fifo" &
 	exec 9>"$work/fifo"
 	soon grep -q '^State:.S' /proc/$!/status
@@ -166,7 +169,7 @@ histograms()
 	' "$1" | without_modifiers
 }
 
-# compare LINE FILE: what the document shows of it is what there is
+# compare LINE FILE: checks FILE against the histograms that the document shows at that line
 compare()
 {
 	histograms "$work/shown" >"$work/theirs"
@@ -176,7 +179,8 @@ compare()
 		echo "# line $1: nothing to be shown"
 		return
 	fi
-	# Those without a description have entries; where one side has none, descriptions are all there is.
+	# Histograms without a description have entries; if one side has none, only the descriptions
+	# are compared.
 	awk -F'\t' '
 		NR == FNR { ours[$1] = $2; shown[$2] = 1; next }
 		$1 == "" && !($2 in shown) || $1 != "" && !($1 in ours) { print "the document has: " $0; bad = 1 }
@@ -194,7 +198,8 @@ compare()
 	fi
 }
 
-# play FORM: the example in the file of that name, in this directory; says what the commands did
+# play FORM: plays the example file of that name in this directory; prints the results of the
+# commands
 play()
 {
 	directory=$(pwd -P)
@@ -205,7 +210,8 @@ play()
 		command)
 			line=${rest%% *}
 			text=$(printf '%s\n' "${rest#* }" | sed -E "s#/sys/kernel/(debug/)?tracing#$directory#g" | tr "$newline" '\n')
-			# As it is meant: the lines are joined, within a trigger without blanks but for those before its filter.
+			# As it is meant: the lines are joined, within a trigger without blanks but
+			# for those before its filter.
 			case $1$text in
 			"meantecho 'hist:"*) text=$(printf '%s\n' "$text" | sed -E ':a; /\\$/ { N; s/[ \t]*\\\n[ \t]*//; ta }; s/([^ ])if ([a-z_]* *==)/\1 if \2/') ;;
 			meant*) text=$(printf '%s\n' "$text" | sed -E ':a; /\\$/ { N; s/[ \t]*\\\n[ \t]*/ /; ta }') ;;
@@ -245,7 +251,7 @@ play()
 			[ -e "$file" ] && [ ! "$compared" ] || continue
 			act
 			cat "$file" >"$work/file" || echo "$file is not to be read"
-			# What follows it in the document.
+			# The text that follows it in the document.
 			sed -n "/^command $line /,/^command [^ ]* *[^ ]*/p" "$work/example" |
 				awk -v file="$rest" '$1 == "show" { on = $2 == file } $1 == "shown" && on { print substr($0, 7) }' >"$work/shown"
 			case $file in */hist) compare "$line" "$work/file" >&3 ;; esac ;;
@@ -284,7 +290,7 @@ line=
 	"example "*)
 		if grep -qE "^command.*${needed:-.}" "$work/example"; then
 			both meant "$line"
-			# With what is within quotes taken as it is printed, backslashes included.
+			# Once more with quoted text taken as printed, backslashes included.
 			! grep -qE "^command [^']*'[^']*\\\\$newline" "$work/example" || both printed "$line"
 		fi
 		line=${entry#example }

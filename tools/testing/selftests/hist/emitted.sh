@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Synthetic events that hits make happen: their stacks are those of these hits, of whatever kind the
-# event is, whichever action does it, and whoever else listens. No function of rhist is in them.
+# Synthetic events fired by hits: their stacks begin at the hits' traced functions, for each kind of
+# event and action, with and without other listeners. No function of rhist shows up in them.
 
 . "$(dirname "$0")/../lib/tracing.sh"
 
@@ -55,8 +55,8 @@ for definition in 'rhist_num u64 x' 'rhist_txt u64 x; char c[]' 'rhist_next u64 
 	yes "$definition" sh -c 'echo "$1" >>synthetic_events' sh "$definition"
 done
 
-# way EVENT NAME: has hits of the event make a synthetic one happen, which is $made. The event of the kernel's own files
-# is enabled, too, where the name ends with ",C".
+# way EVENT NAME: has hits of the event make a synthetic one happen, which is $made. The event of
+# the kernel's own files is enabled, too, where the name ends with ",C".
 way()
 {
 	made=$num

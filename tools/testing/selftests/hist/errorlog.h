@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What our error_log says beside C's, as Documentation/differences.rst has it. An entry that C does not have is of the
- * location "rhist:SYSTEM:EVENT". To some of C's texts ours adds something, and has a caret of its own then. All else is
- * the same.
+ * Our error_log compared with C's, as Documentation/differences.rst describes it. An entry that C
+ * lacks has the location "rhist:SYSTEM:EVENT". Ours adds a sentence to some of C's texts, with a
+ * caret of its own. Everything else is the same.
  */
 #ifndef ERRORLOG_H
 #define ERRORLOG_H
 
 #include "tracing.h"
 
-/* What is added to which text. */
+/* C's texts, each with the sentence that ours adds. */
 static const char *const log_additions[][2] = {
 	{ "Couldn't find field", "a blank is part of the name" },
 	{ "Couldn't find field", "the name is missing" },
@@ -54,7 +54,10 @@ static bool starts_piece(struct log_piece piece, const char *text)
 	return piece.len >= strlen(text) && !memcmp(piece.at, text, strlen(text));
 }
 
-/* The entry that `log` begins with; returns what follows it, or NULL if there is none. */
+/*
+ * Parses the entry at the beginning of `log`. Returns the text after it, or NULL if `log` does not
+ * begin with an entry.
+ */
 static const char *next_lines(const char *log, struct log_lines *e)
 {
 	const char *head = log, *end = strchr(log, '\n'), *mark, *line;
@@ -91,8 +94,8 @@ static bool is_added(struct log_piece c, struct log_piece ours)
 }
 
 /*
- * Does our error_log say what C's says, after a command that ended with `error` on both sides? Both were empty before.
- * What follows the entries is the same, too.
+ * Returns true if our error_log matches C's after a command that ended with `error` on both sides.
+ * Both were empty before. Text after the entries must match as well.
  */
 static bool same_entries(const char *c, const char *ours, int error)
 {
@@ -117,7 +120,7 @@ static bool same_entries(const char *c, const char *ours, int error)
 	return !strcmp(c, ours);
 }
 
-/* Compares two whole logs. After any error there is an entry. */
+/* Compares two whole logs. Any error must have left an entry. */
 __maybe static bool same_log(const char *c, const char *ours, int error)
 {
 	return c && ours && (!error || *ours) && same_entries(c, ours, error);

@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Bad input: errno, what the error_log says, and that nothing else has changed. The kernel's own
- * implementation is asked the same in the same boot and is the measure.
+ * Bad input: errno, the error_log, and that nothing else has changed. The kernel's own
+ * implementation gets the same input in the same boot and is the measure.
  */
 #define _GNU_SOURCE
 #include "errorlog.h"
 
 enum verdict {
-	SAME,	/* the answer is C's: errno, and the entries of error_log, but for what ours says beside them (errorlog.h) */
+	/*
+	 * the answer is C's: errno, and the entries of error_log, but for what ours says beside
+	 * them (errorlog.h)
+	 */
+	SAME,
 	OPERATOR,	/* as SAME; C takes it if it wants no operands */
-	TAKEN,	/* it is no error, and the line is C's */
+	TAKEN,	/* Accepted; the log entry is C's. */
 	OURS,	/* C refuses it, and ours takes it */
-	SILENT,	/* EINVAL and an entry of our own; C is not asked, since its shift by 64 gets a report of UBSAN */
+	/*
+	 * EINVAL and an entry of our own; C is not asked, since its shift by 64 gets a report of
+	 * UBSAN
+	 */
+	SILENT,
 };
 
 /* A synthetic event whose fields are called as what C has not. */
@@ -173,7 +181,7 @@ static const struct text {
 	T(SAME, "hist:keys=common_comm:vals=hitcount:sort=hitcount"), T(SAME, "hist:keys=common_comm:size=256 "),
 };
 
-/* What ours says of its own, or adds to C's text. A ^ is where the caret is. */
+/* Sentences that only ours has, or adds to C's text. A ^ marks the position of the caret. */
 static const struct said {
 	const char *event;	/* syscalls/sys_enter_getpgid if NULL */
 	const char *marked, *location, *text;
@@ -290,7 +298,7 @@ static char *state(const char *event)
 	return both;
 }
 
-/* Removes what a text has made, by the same text. */
+/* Removes the triggers that a text has created, with the same text. */
 static void undo(const char *dir, const char *event, const char *text, size_t len)
 {
 	char command[8192] = "!";
@@ -300,7 +308,9 @@ static void undo(const char *dir, const char *event, const char *text, size_t le
 	put_len(trigger(dir, event), O_APPEND, command, len - skip + 1);
 }
 
-/* Asks C, and leaves it with nothing but the standing trigger. The lines are those after a success. */
+/*
+ * Asks C, and leaves it with nothing but the standing trigger. The lines are those after a success.
+ */
 static int ask_c(const char *event, const char *text, size_t len, char **log, char **lines)
 {
 	int error;
@@ -427,7 +437,10 @@ static void lengths(void)
 	free(text);
 }
 
-/* Is the latest entry this one? The command is the end of `marked`, in which a ^ is where the caret is. */
+/*
+ * Is the latest entry this one? The command is the end of `marked`, in which a ^ is where the caret
+ * is.
+ */
 static bool is_last(const char *location, const char *text, const char *marked)
 {
 	struct log_entry e;
@@ -470,7 +483,7 @@ static void odd_writes(void)
 	close(fd);
 }
 
-/* Sentences of our own. What was logged before stays, and is not taken for them. */
+/* Sentences of our own. Earlier entries stay in the log and are not mistaken for them. */
 static void sentences(void)
 {
 	const char *synthetic = pathf("%s/synthetic_events", kernel_dir());
@@ -502,7 +515,7 @@ static void sentences(void)
 	append(synthetic, "!rhist_errors");
 }
 
-/* What is taken, although something is to be said of it. */
+/* Accepted commands that leave a remark in the log. */
 static void notes(void)
 {
 	static const char *const marked = "hist:keys=common_pid:x=pid:onmax($x).save(pid^";

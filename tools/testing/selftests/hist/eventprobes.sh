@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Event probes: events that the kernel makes in a trigger of another event. Histograms on them count what C counts,
-# whoever else has them enabled, and whatever goes first.
+# Event probes: events that the kernel makes in a trigger of another event. Histograms on them count
+# what C counts, whoever else has them enabled, and whatever goes first.
 
 . "$(dirname "$0")/../lib/tracing.sh"
 
@@ -27,8 +27,8 @@ counted()
 	is "$(total Hits "$TRACING/events/$1/hist")" "$3" "$2: hits"
 }
 
-# targets: an event probe on each kind of event that can have one. The lines say: name, what fires it and how often, the
-# target and the fields. Nobody else has any of them enabled.
+# targets: an event probe on each kind of event that can have one. The lines say: name, what fires
+# it and how often, the target and the fields. Nobody else has any of them enabled.
 targets()
 {
 	insmod "$RHIST_EVENTS" || return
@@ -53,7 +53,8 @@ targets()
 	yes "the module with the target can go" rmmod rhist_events
 }
 
-# An event that was not fired has no hits. No row: user events, since only their program can write them.
+# An event has hits only after it was fired. User events are missing here, since only their program
+# can write them.
 cat >"$work/targets" <<END
 syscall 6 syscalls.sys_enter_getpgid pid=\$pid:u64
 exit 6 syscalls.sys_exit_getpgid ret=\$ret:s64
@@ -85,8 +86,8 @@ step()
 # hits DIR: of the histogram there, or none
 hits() { total Hits "$1/events/$PROBE/hist" 2>/dev/null; }
 
-# orders: whatever the order in which an event probe is enabled, counted by C, counted by rhist, and all that undone, each
-# gets the hits of its own time, and nothing stays behind.
+# orders: whatever the order in which an event probe is enabled, counted by C, counted by rhist, and
+# all that undone, each gets the hits of its own time, and nothing stays behind.
 orders()
 {
 	for place in '. .' ". $X" "$X ." "$X $X"; do
@@ -200,7 +201,7 @@ instances()
 	define -:rhist_p
 }
 
-# stacks: begin where those of the target begin
+# stacks: stacks of the probe begin where the target's do
 stacks()
 {
 	define 'e:rhist_p task.task_rename name=$newcomm:string'
@@ -214,8 +215,8 @@ stacks()
 	define -:rhist_p
 }
 
-# The second example of Documentation/trace/eprobetrace.rst. In 6.12 an event probe has what an array begins with, not
-# where it is, so that it finds no file.
+# The second example of Documentation/trace/eprobetrace.rst. In 6.12, an event probe gets the first
+# element of an array instead of its address, so it finds no file.
 example()
 {
 	openat=257 names=FAULTS

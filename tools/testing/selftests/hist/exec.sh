@@ -52,7 +52,7 @@ refused 125 "there is no instance rhist_x: make it first, with mkdir /sys/kernel
 refused 127 "there is no command rhist_none" "no such command" rhist-exec rhist_none
 is "$(rhist-exec 2>&1; echo $?)" "$(rhist-exec -h; echo 125)" "no command at all"
 
-# --- what a command sees
+# --- the command's view of tracefs
 
 is "$(rhist-exec sh -c 'echo "$1"; exit 7' sh 'a  b'; echo $?)" "a  b
 7" "arguments and status are passed on"
@@ -69,7 +69,7 @@ clean
 
 # --- trace-cmd, and sqlhist of libtracefs
 
-# counted: what rhist counts of it, what the kernel does
+# counted: rhist counts the hits, and the kernel does not
 counted()
 {
 	fire getpgid 1:5
@@ -88,7 +88,7 @@ for program in "trace-cmd sqlhist" sqlhist; do
 		skip "$program" "no such program"
 		continue
 	fi
-	# Where the processor is emulated, it takes half a minute to read what events there are.
+	# On an emulated processor, it takes half a minute to read the list of events.
 	! rest_only || continue
 	yes "$program makes its triggers" rhist-exec $program -e -n rhist_lat "SELECT start.pid, TIMESTAMP_DELTA AS lat $from"
 	is "$(grep -c '^sched:sched_[a-z]* .*hist:' "$TRACING/show_event_triggers") $(list_triggers "$KERNEL" sched synthetic | grep -c hist:)" \

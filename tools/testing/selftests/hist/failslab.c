@@ -11,7 +11,10 @@
 
 struct target {
 	const char *event, *text, *second;
-	/* What it refers to: a trigger of another event, which stays as it is when an allocation fails. */
+	/*
+	 * A trigger of another event that this one refers to; it stays as it is when an allocation
+	 * fails.
+	 */
 	const char *other, *referred;
 };
 
@@ -29,7 +32,7 @@ static const struct target targets[] = {
 	  .text = "hist:keys=common_stacktrace,pid.log2:vals=pid,common_timestamp-5:sort=pid.descending,hitcount:size=128"
 	  " if pid < 100 && common_pid != 0",
 	  .second = "hist:name=rhist_n:keys=pid*2+1,common_pid.execname:size=128" },
-	/* what the kernel's own file would take, and what ours does */
+	/* Accepted by the kernel's own file, and by ours */
 	{ .event = GETPGID, .text = "hist:keys=pid:size=128", .second = "disable_hist:sched:sched_waking:5 if pid == 3" },
 	{ .event = "synthetic/rhist_n", .text = "hist:keys=a:size=128" },
 	{ .event = "ftrace/print", .text = "hist:keys=common_comm:size=128" },
@@ -82,7 +85,7 @@ static bool same_text(const char *event, const char *file, const char *before)
 	return same;
 }
 
-/* Whether an event has no trigger. */
+/* Returns true if an event has no trigger. */
 static bool unused(const char *event)
 {
 	char *text = text_of(event, "trigger");
@@ -97,7 +100,7 @@ static int write_fd(int fd, const char *text)
 	return write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
-/* Creation: what the trigger file says before must be what it says after each failure. */
+/* Creation: after each failure, the trigger file must read as before. */
 static void create(const struct target *t, const char *text)
 {
 	char *before = text_of(t->event, "trigger"), *other = t->other ? text_of(t->other, "trigger") : NULL;
@@ -210,7 +213,7 @@ static void refuse(void)
 		if (!excused(error) && error != -EINVAL && !wrong++)
 			note("allocation %d: %s", n, errno_name(error));
 		read_log(tracing_dir(), &e);
-		/* of this failure, or of one before if there was no memory for the entry */
+		/* From this failure, or from the one before if memory for the entry was lacking. */
 		if (e.count && (!strcmp(e.text, "Not enough memory") || !strcmp(e.text, "Memory of the command cannot be read")))
 			e.count = 0;
 		if (e.count && (e.count > 8 || strcmp(e.text, "Couldn't find field") || e.caret != 10) && !wrong++)
@@ -221,7 +224,7 @@ static void refuse(void)
 	close(fd);
 }
 
-/* Leaves of a text what is the same at each read: hist_jsonl has the time, for each histogram. */
+/* Cuts out the time of the read, which hist_jsonl has for each histogram. */
 static void without_read_times(char *text)
 {
 	static const char *const names[] = { "\"realtime_ns\":", "\"monotonic_ns\":" };
@@ -330,7 +333,7 @@ static void look_up(const char *path, int expected)
 	ok(!wrong && n > 1, "%s: %s or ENOMEM, whichever of %d allocations fails", path, errno_name(expected), n - 1);
 }
 
-/* What a hist file answers to poll(), or -errno where it cannot be opened or asked. */
+/* Result of poll() on a hist file; -errno if it cannot be opened or polled. */
 static int asked(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), answer;
@@ -418,7 +421,10 @@ int main(void)
 			refuse();
 			read_file(pathf("%s/error_log", tracing_dir()));
 		}
-		/* without memory the kernel itself cannot disarm a probe and warns of it, whoever asks */
+		/*
+		 * without memory the kernel itself cannot disarm a probe and warns of it, whoever
+		 * asks
+		 */
 		if (!strncmp(t->event, "kprobes/", 8)) {
 			truncate_file(pathf("%s/events/%s/trigger", tracing_dir(), t->event));
 			continue;

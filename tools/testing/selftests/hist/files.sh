@@ -36,7 +36,7 @@ fi
 # --- the top directory
 
 top() { (cd "$1" && ls -A) | grep -v '^rhist$'; }
-# A name more than the kernel has is no fault; a name less is.
+# Listing more names than the kernel is fine, listing fewer is an error.
 is "$(top "$KERNEL" | while read -r f; do [ -e "$f" ] || echo "$f"; done)" "" \
 	"every file of the kernel's directory can be looked up"
 top . >"$work/listed"
@@ -72,7 +72,8 @@ started=$(date +%s)
 list() { (cd "$1" && find . -mindepth 3 -maxdepth 3 -printf '%P %y %m\n' | sort); }
 list "$KERNEL/events" >"$work/kernel"
 list events >"$work/ours"
-# names FILE: of such a list, without hist_debug, which the kernel may not have, and hist_jsonl, which it has not
+# names FILE: of such a list, without hist_debug, which the kernel may not have, and hist_jsonl,
+# which it has not
 names() { sed '/\/hist_debug /d; /\/hist_jsonl /d; s/ [0-7]*$//' "$1" | if have_c; then cat; else grep -v '/hist '; fi; }
 # modes NAME: how many of our files have which mode
 modes() { sed -n "s,.*/$1 f ,,p" "$work/ours" | sort | uniq -c | tr -s ' '; }
@@ -103,7 +104,7 @@ is "$(stat -c '%a %F %U' events events/sched events/sched/sched_switch events/sc
 	events/sched/sched_switch/enable events/sched/sched_switch/format events/enable events/sched/filter)" \
 	"modes of the other files and directories are the kernel's"
 is "$(cat events/*/*/id)" "$(cat "$KERNEL"/events/*/*/id)" "id of every event is the kernel's"
-# What is passed on to the kernel's own files, each of which goes the same way.
+# Files that rhist passes on to the kernel's own, all in the same way.
 if ! rest_only; then
 	is "$(cat events/*/*/format | cksum)" "$(cat "$KERNEL"/events/*/*/format | cksum)" \
 		"format of every event is the kernel's"

@@ -37,9 +37,9 @@ result()
 		passed=1
 	fi
 	if [ "$passed" != 0 ] && tail -n 9 "$log" | grep -q '^poll exits too soon'; then
-		# poll() returned while the process was still on its way out: the event comes before its
-		# end, and either may win. In software emulation C loses as well, each time; that poll()
-		# does not return before the event is looked at by the test poll.
+		# poll() returned while the process was still on its way out: the event comes before
+		# its end, and either may win. In software emulation C loses as well, each time;
+		# that poll() does not return before the event is looked at by the test poll.
 		if [ "$tries" -gt 1 ]; then
 			echo "# $title: once more, the process had not been reaped yet"
 			tests "$name" >>"$work/again"
@@ -76,8 +76,9 @@ ftracetest()
 	is "$(cat "$work/done")" "$(cat "$work/planned")" "ftracetest has run to its end"
 }
 
-# What user-mode Linux shows as well takes many minutes where the processor is emulated: there, what goes by functions,
-# symbols and probes of the real kernel. So many pass at least, whichever of the known kernels it is.
+# An emulated processor takes many minutes for the tests that user-mode Linux runs as well. There,
+# run only those that depend on functions, symbols and probes of the real kernel. On each of the
+# known kernels, at least this many pass.
 least=1
 if [ $# = 0 ] && rest_only; then
 	least=3
@@ -105,7 +106,7 @@ while [ $# -gt 0 ]; do
 	tries=$((tries - 1))
 done
 
-# What skips itself, with C.
+# Tests that skip themselves: with C, too?
 umount -l "$KERNEL"
 for test in $(sort -u "$work/skipped"); do
 	name=$(basename "$test" .tc)

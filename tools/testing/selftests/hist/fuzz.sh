@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Scenes of triggers with mistakes in them, under load, for some seconds, fewer if user-mode Linux does
-# it, too; with LONG, for ten minutes.
+# Scenes of triggers with mistakes in them, under load, for some seconds, fewer if user-mode Linux
+# does it, too; with LONG, for ten minutes.
 
 . "$(dirname "$0")/../lib/tracing.sh"
 

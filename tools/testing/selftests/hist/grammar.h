@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Texts for a trigger file, made from the grammar of hist triggers: good ones, ones put together without regard for
- * what fits, and both with bytes and words deleted, doubled, swapped and put in. What is made depends on the state of
- * the random numbers only.
+ * Texts for a trigger file, made from the grammar of hist triggers: valid ones, ones whose parts
+ * are combined at random, and both with bytes and words deleted, doubled, swapped and inserted. The
+ * state of the random numbers alone determines the text.
  */
 #ifndef GRAMMAR_H
 #define GRAMMAR_H
@@ -14,7 +14,10 @@ struct fields {
 	const char *const *numbers, *const *strings, *const *others;
 };
 
-/* common_flags and common_preempt_count are asked for in a row only: they may change between C's record and ours. */
+/*
+ * common_flags and common_preempt_count are asked for in a row only: they may change between C's
+ * record and ours.
+ */
 static const char *pseudo_field(void)
 {
 	static const char *const names[] = {
@@ -79,7 +82,7 @@ static void good_field(struct text *text, const struct fields *fields, enum plac
 		put(text, "%s", pick(fields->strings));
 		return;
 	}
-	/* what it is no use to ask of values */
+	/* pointless in values */
 	computed = !strstr(name, "stacktrace") && !strstr(name, "STACKTRACE") && strcasecmp(name, "comm") &&
 		   strcmp(name, "common_comm") && strcmp(name, "hitcount");
 	if (!computed && place != KEY)
@@ -141,7 +144,7 @@ static void atom(struct text *text, const struct fields *fields, enum place plac
 	}
 }
 
-/* What follows the equals sign of keys or values. */
+/* The list after the equals sign of keys or values. */
 static void list(struct text *text, const struct fields *fields, enum place place, bool wild)
 {
 	unsigned int count = 1 + below(place == KEY ? 3 : 2) + (wild && percent(15));

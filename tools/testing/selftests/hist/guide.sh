@@ -6,7 +6,7 @@
 # numbers: the same triggers, with the same keys, values and totals, and some of each. The last
 # commands of each question undo it.
 #
-# RHIST_GUIDE   a folder for what the commands print, to renew the document from
+# RHIST_GUIDE   a folder for the output of the commands, to renew the document from
 . "$(dirname "$0")/../lib/tracing.sh"
 
 top=$here/../../../..
@@ -17,7 +17,7 @@ if ! have_probes; then
 	finish
 fi
 
-# --- what the document has
+# --- contents of the document
 #
 # One line each, PLACE a file and a line of it, the text behind a tab:
 #   question PLACE	its title
@@ -92,7 +92,8 @@ act()
 	fire tcp 4000
 } >/dev/null 2>&1
 
-# shape: of what a command prints, each line once: descriptions as they are, of all else the names
+# shape: reduces the output of a command to its shape, each line once: descriptions unchanged, of
+# all other lines the names
 shape()
 {
 	awk '
@@ -146,7 +147,7 @@ run()
 	[ ! "$RHIST_GUIDE" ] || cp "$work/printed" "$RHIST_GUIDE/${1##*/}"
 }
 
-# shown: runs the last command; what the document shows of it is what it prints
+# shown: runs the last command and compares its output with the document's
 shown()
 {
 	[ "$line" ] || return

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Kprobe events and fprobe events, which handlers of rhist count while nobody else listens: they count what C counts,
-# whatever their arguments are, whoever else comes and goes, and whatever else is to be done with a hit.
+# Kprobe events and fprobe events, which handlers of rhist count while nobody else listens: they
+# count what C counts, whatever their arguments are, whoever else comes and goes, and whatever else
+# is to be done with a hit.
 
 . "$(dirname "$0")/../lib/tracing.sh"
 
@@ -18,7 +19,7 @@ have_probes && have_c && [ "$TRACING" != "$KERNEL" ] || { skip "handlers" "not i
 # define TEXT...: dynamic events
 define() { for text; do is "$(io write "$DYNAMIC" a "$text")" OK "$text"; done; }
 
-# source_of EVENT: what tells of its hits
+# source_of EVENT: prints the source of its hits
 source_of() { sed -n "s/^$(echo "$1" | tr / :) *\([^,]*\), 0 lost$/\1/p" "$TRACING/hist_stats"; }
 
 hits() { total Hits "$TRACING/events/$1/hist"; }
@@ -41,8 +42,8 @@ tell()
 # call: calls each of the functions that have probes here
 call() { tell "getpgid 1:3 2:2 100000 -5" && tell "send 1:3 0x1234567887654321 -5" && tell "recv 64:2"; }
 
-# same_as_c SOURCE TYPE PLACE ARGUMENT KEY: two events with the same definition, one of which C counts. If the kernel does
-# not know this kind of argument, that is skipped.
+# same_as_c SOURCE TYPE PLACE ARGUMENT KEY: two events with the same definition, one of which C
+# counts. If the kernel does not know this kind of argument, that is skipped.
 same_as_c()
 {
 	source=$1 type=$2 place=$3 argument=$4 key=$5
@@ -118,7 +119,8 @@ kinds()
 	END
 }
 
-# What the function has no argument in is another number in each call: so C and rhist count the same ones.
+# Reads arguments that the function lacks, whose values differ in each call: equal histograms show
+# that C and rhist count the same calls.
 same_calls()
 {
 	for type in p f; do
@@ -176,7 +178,7 @@ tasks()
 	define -:handlers/o
 }
 
-# What cannot be read is 0, and none the less a hit.
+# An unreadable value is 0, and still counts as a hit.
 unreadable()
 {
 	for definition in "p:handlers/o $FUNCTION n=+0($MEMORY(\$arg1)):u32" "p:handlers/o $FUNCTION n=+8(+0($MEMORY(\$arg1))):u64"; do
@@ -217,7 +219,8 @@ step()
 
 X=instances/rhist_x
 
-# steps TYPE PLACE ARGUMENT STEP...: each hit is counted once after each step, but for those that are not meant
+# steps TYPE PLACE ARGUMENT STEP...: after each step, each hit is counted once, except while the
+# event is off
 steps()
 {
 	what=$1 place=$2 number=$3
@@ -341,7 +344,7 @@ unloaded()
 	yes "and come back" insmod "$RHIST_KO"
 }
 
-# Others come and go while there are hits: none is lost, or counted twice.
+# Others come and go under hits: none is lost, or counted twice.
 concurrently()
 {
 	define "p:handlers/o $FUNCTION $NUMBER" "f:handlers/f $FUNCTION%return n=\$retval:s32"

@@ -11,7 +11,7 @@ TWO=events/syscalls/sys_enter_getsid
 X=instances/rhist_x
 Y=instances/rhist_y
 
-# step DIR EVENT COMMAND: what the write says
+# step DIR EVENT COMMAND: prints the result of the write
 step() { echo "$1 $3: $(io write "$1/$2/trigger" a "$3")"; }
 
 show()
@@ -48,7 +48,8 @@ scene()
 	step $X $TWO "hist:name=rhist_i:keys=pid"
 	fire getsid 1:2
 	show $TWO
-	# Before its instance goes: C's next access to what is shared is to memory that was freed.
+	# Before its instance goes: C's next access to the shared histogram would be to freed
+	# memory.
 	step . $TWO "!hist:name=rhist_i:keys=pid"
 	step $X $TWO "!hist:name=rhist_i:keys=pid"
 	show $TWO
@@ -72,7 +73,7 @@ scene()
 	for dir in . $X $Y; do c_entries $dir/error_log | sed "s|^\[\]|$dir|"; done
 	: >$X/$ONE/trigger
 	show $ONE
-	# variables are those of one instance, and keep it
+	# Variables belong to one instance, and keep it.
 	step $X $ONE 'hist:keys=pid:v=pid'
 	step . $TWO 'hist:keys=pid:w=$v'
 	step $Y $TWO 'hist:keys=pid:w=syscalls.sys_enter_getpgid.$v'
@@ -146,8 +147,9 @@ else
 	is "$(total Hits $TWO/hist) $(cat $X/$TWO/hist)" "9 " "what triggers of one name share outlives an instance"
 	: >$TWO/trigger
 
-	# Triggers by which the kernel registers an event of the module's own, and does not do so again. Whoever waited for
-	# that would wait until they are gone, so they are removed before the test goes on.
+	# Triggers that make the kernel register an event of the module's own, but not unregister it
+	# again. A wait for that would last until they are gone, so they are removed before the test
+	# goes on.
 	own=$KERNEL/instances/rhist/events/rhist
 	echo 'rhist_own char[16] text' >>synthetic_events
 	for line in "never enable_event:rhist:sync" "never disable_event:rhist:sync" "sync traceoff"; do

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# hist_jsonl: what it says, printed as hist prints it, is what hist says, of keys and values of every kind; what else it says;
-# a reader who stops; and 131,072 entries.
+# hist_jsonl: printed as hist prints it, it equals hist, with keys and values of every kind; its
+# other members; a reader that stops early; and 131,072 entries.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 E=$TRACING/events
@@ -17,7 +17,7 @@ cd "$E" || exit 1
 clean() { remove_triggers $GETPGID_EVENT sched/sched_switch sched/sched_waking task/task_rename raw_syscalls/sys_enter; }
 clean 2>/dev/null
 
-# What is read of hist_jsonl, and of hist to compare it with.
+# Reads hist_jsonl, and hist to compare it with.
 cat >"$work/jsonl.py" <<'EOF'
 import json
 import os
@@ -172,7 +172,8 @@ py()
 import sys
 $code" "$@"
 }
-# keep EVENT NAME: keeps both files, to be compared later, since Python takes long to start. Nothing may be counted meanwhile.
+# keep EVENT NAME: keeps both files, to be compared later, since Python takes long to start. Nothing
+# may be counted meanwhile.
 kept=0
 keep()
 {
@@ -220,7 +221,7 @@ keep $GETPGID_EVENT "several histograms, one of them paused, with a name, and ac
 : >$GETPGID_EVENT/trigger
 compare
 
-# --- what else it says
+# --- its other members
 
 echo 'hist:keys=newcomm:c=newcomm,s=common_stacktrace,t=common_timestamp.usecs if newcomm ~ "rhist*"' >task/task_rename/trigger
 fire name rhist_plain name "$(printf 'rhist\351\t"\\')"

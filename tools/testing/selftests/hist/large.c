@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A `hist` file with as many rows as there can be: how long it takes to read and to poll, what memory that takes, that
- * its reader can be killed, and keeps nothing from being removed.
+ * A `hist` file with as many rows as there can be: how long it takes to read and to poll, what
+ * memory that takes, that its reader can be killed, and keeps nothing from being removed.
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -22,7 +22,10 @@ static const char *file_of(const char *event, const char *name)
 	return pathf("%s/events/%s/%s", tracing_dir(), event, name);
 }
 
-/* An entry for each of N calls, whose first argument is the number of a system call and names nobody. */
+/*
+ * An entry for each of N calls, whose first argument is the number of a system call and names
+ * nobody.
+ */
 static void fill(unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i++) {
@@ -85,7 +88,10 @@ static long allocated(void)
 	return sum;
 }
 
-/* Kilobytes that the kernel allocates more while a file is read on, of which the first byte was read; -1: it cannot be read. */
+/*
+ * Kilobytes that the kernel allocates more while a file is read on, of which the first byte was
+ * read; -1: it cannot be read.
+ */
 static long reading_on(int fd)
 {
 	long before = allocated(), most = 0, more;
@@ -101,7 +107,7 @@ static long reading_on(int fd)
 	return got ? -1 : most;
 }
 
-/* The parts of a file are those of its whole text, wherever they are read. */
+/* The parts of a file add up to its whole text, at whatever offset reading starts. */
 static bool parts(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -191,8 +197,8 @@ static void *reader(void *path)
 }
 
 /*
- * A histogram that is being read, in an instance: its trigger is removed, and at once what that used, and can be used
- * again.
+ * A histogram that is being read, in an instance: its trigger is removed, and at once what that
+ * used, and can be used again.
  */
 static bool nothing_held(void)
 {
@@ -268,7 +274,7 @@ int main(void)
 	const char *plain = strdup(file_of(PLAIN, "hist")), *named = strdup(file_of(NAMED, "hist"));
 	const char *lines = strdup(file_of(PLAIN, "hist_jsonl"));
 	double all, with_names, lived;
-	/* KASAN keeps what was freed for a while, and counts that. */
+	/* KASAN keeps freed memory for a while, and it counts as used. */
 	const long kept = slow_kernel() ? 128 << 10 : 0;
 	long before, after, more;
 	char byte;

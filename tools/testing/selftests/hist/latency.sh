@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Latencies, as variables and synthetic events are made for: of wake-ups, system calls, the run queue, block I/O and
-# page faults. The processes that are looked at have names of their own, so that all of it has an end.
+# Latencies, as variables and synthetic events are made for: of wake-ups, system calls, the run
+# queue, block I/O and page faults. The processes that are looked at have names of their own, so
+# that all of it has an end.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 cd "$TRACING" || exit 1

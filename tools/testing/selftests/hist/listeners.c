@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What an action passes to a synthetic event gets to all who listen: traces with filters and without, in the top
- * directory and in another instance, perf, histograms of the kernel and of rhist. So do stacks, of which all of them
- * get as many frames as the record says.
+ * A synthetic event that an action fires reaches all listeners: traces with filters and without, in
+ * the top directory and in another instance, perf, histograms of the kernel and of rhist. So do
+ * stacks; all listeners get as many frames as the record holds.
  */
 #define _GNU_SOURCE
 #include <linux/perf_event.h>
@@ -56,13 +56,13 @@ struct perf {
 	struct perf_event_mmap_page *page;
 };
 
-/* User-mode Linux has no perf, and older kernels none for synthetic events. */
+/* User-mode Linux lacks perf, and perf on older kernels lacks synthetic events. */
 static bool have_perf(void)
 {
 	return !access("/proc/sys/kernel/perf_event_paranoid", F_OK) && c_lets_perf_listen();
 }
 
-/* All records of this process, or those that pass the filter. */
+/* Opens perf for this process: all records, or only the ones that pass the filter. */
 static struct perf perf_open(const char *event, const char *filter)
 {
 	struct perf_event_attr attr = {
@@ -163,8 +163,8 @@ static void stop_listening(const char *dir)
 /* --- histograms */
 
 /*
- * Whether a histogram has all that happened. The kernel's has more than one entry of a name, because it takes the bytes
- * behind the end of a string into the key.
+ * Whether a histogram has all that happened. The kernel's has more than one entry of a name,
+ * because it takes the bytes behind the end of a string into the key.
  */
 static bool counted(const char *dir)
 {
@@ -202,10 +202,13 @@ static bool counted(const char *dir)
 #define MOST (c_walks_far() ? 30u : 15u)
 #define TIMES 8
 
-/* Whether a record has a stack of so many frames: as many as it says, and as its field has room for. */
+/*
+ * Whether a record has a stack of so many frames: as many as it says, and as its field has room
+ * for.
+ */
 static bool is_deep(const char *raw, size_t size, unsigned int frames)
 {
-	/* Each field has 8 bytes; that of a stack says where it is, and how long. */
+	/* Each field has 8 bytes; for a stack they hold its offset and length. */
 	struct {
 		uint64_t common, number;
 		uint16_t at, len;
@@ -285,8 +288,8 @@ static unsigned int deep_in_ring_buffer(unsigned int frames)
 }
 
 /*
- * Whether a histogram has one entry, with so many frames. The first one is in the line of the entry; that of a function
- * with a name, and not a word that nobody has written.
+ * Returns true if a histogram has one entry with so many frames. The first frame is in the line of
+ * the entry. A frame of a function has a name; a word of uninitialized memory would not.
  */
 static bool one_stack(const char *dir, unsigned int frames)
 {
@@ -297,7 +300,7 @@ static bool one_stack(const char *dir, unsigned int frames)
 
 	for (char *p = text; p && (p = strstr(p, "         ")); p += strspn(p, " "))
 		lines++;
-	/* and there are blanks before the number of hits */
+	/* and blanks precede the number of hits */
 	right = text && parse_totals(text, &t) && t.hits == TIMES && t.entries == 1 && lines == frames + 1;
 	if (!right)
 		note("%s: %llu hits, %llu entries, %llu frames in all", dir, t.hits, t.entries, lines - t.entries);
@@ -305,7 +308,10 @@ static bool one_stack(const char *dir, unsigned int frames)
 	return right;
 }
 
-/* A stack, several times. Before each, an event with another text leaves that where the record is made. */
+/*
+ * A stack, several times. Before each, an event with another text leaves that where the record is
+ * made.
+ */
 static void happen_deep(unsigned int frames)
 {
 	for (unsigned int i = 0; i < TIMES; i++) {
@@ -364,7 +370,7 @@ static void deep_stacks(void)
 		skip("no perf", "stacks: perf's records have as many as they say");
 	ok(right[3], "stacks: those of the ring buffer, too");
 
-	/* The kernel would not write how many there are, if there are none. */
+	/* The kernel does not store the length of an empty stack. */
 	must(!append(pathf("%s/" DEEP "/trigger", tracing_dir()), "hist:keys=number:size=128"));
 	happen_deep(0);
 	text = slurp(pathf("%s/hist_stats", tracing_dir()));

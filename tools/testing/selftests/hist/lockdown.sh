@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Lockdown: what can still be opened, read and written, compared with the kernel's own files. There is no way back: it is
-# the last test of its guest.
+# Lockdown: files that can still be opened, read and written, compared with the kernel's own.
+# Lockdown cannot be undone, so this is the last test of its guest.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 LOCK=/sys/kernel/security/lockdown
@@ -93,13 +93,14 @@ is "$(io open "$TRACING/user_events_data" rw) $(io open "$TRACING/user_events_st
 	"OK OK OK" "confidentiality: the files of user events are open to programs"
 yes "confidentiality: a program registers its event" program
 
-# Of what was open before.
+# Files that were opened before.
 fire getpgid $((number + 2)):4
 for command in "hist:keys=common_pid:size=128 if pid == 0" "!hist:keys=common_pid:size=128 if pid == 0" "hist:keys=nosuch"; do
 	is "$(io writefd 6 "$command")" "$(io writefd 3 "$command")" "confidentiality: to an open trigger: $command"
 done
 is "$(io writefd 6 traceon:1) $(io writefd 6 '!traceon:1')" "OK OK" "confidentiality: and what it passes on to the kernel"
-# The kernel's list, which nearly always is empty, is opened when it is read: see Documentation/security.rst.
+# The kernel's list, which nearly always is empty, is opened when it is read: see
+# Documentation/security.rst.
 is "$(io read 7)" EPERM "confidentiality: an open trigger is not read while the event has triggers of the kernel"
 cat <&5 >"$work/c"
 cat <&8 >"$work/ours"

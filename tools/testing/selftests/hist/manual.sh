@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The manual pages: every example of rhist-hist(7) counts something, limits and other figures are true, and rhist(4) has
-# every parameter of the module, and what else modinfo shows of it.
+# The manual pages: every example of rhist-hist(7) counts something, limits and other figures are
+# true, and rhist(4) has every parameter of the module, and all else that modinfo shows of it.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 cd "$TRACING" || exit 1
@@ -90,7 +90,7 @@ pid: ~ 129-181 1" ".log2=1: 91 to 128"
 yes "rhist-hist(7) says so" grep -q "are the numbers from 91 to 128" "$pages/rhist-hist.7"
 : >$getpgid/trigger
 
-# values EVENT: what is shown behind the hitcount
+# values EVENT: prints the values, that is the text behind the hitcount
 values() { sed -n 's/^{.*} hitcount: *[0-9]*//p' "$1/hist" | tr -s ' '; }
 
 echo 'hist:keys=common_comm:vals=pid.min,pid.max,pid.avg,(pid*2).max,pid.dist:quantiles(50,99)' >>$getpgid/trigger
@@ -242,7 +242,7 @@ done
 clean
 no "nothing is left" left
 
-# Each type that the page names is one; the first line of its list has those of numbers.
+# Each type that the page names is accepted; the first line of its list has the types of numbers.
 for type in u8 u16 u32 u64 s8 s16 s32 s64 char int long "unsigned char" "unsigned int" "unsigned long" bool pid_t gfp_t \
 	"char[16]" "char[]" "unsigned long[]"; do
 	yes "type $type" taken synthetic_events "rhist_limit $type field"
@@ -267,7 +267,7 @@ else
 	for parameter in $(modinfo -F parm "$RHIST_KO" | cut -d: -f1); do
 		yes "rhist(4) has $parameter" grep -q "^\.BI.*$parameter=" "$pages/rhist.4"
 	done
-	# With probes for all events of the kernel there is one.
+	# A namespace is imported if the module has probes for all events of the kernel.
 	for namespace in $(modinfo -F import_ns "$RHIST_KO"); do
 		yes "rhist(4) has import_ns: $namespace" grep -q "import_ns: $namespace" "$pages/rhist.4"
 	done

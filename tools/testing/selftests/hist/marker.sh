@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Histograms of what is written to trace_marker: rhist answers, shows and logs what C does, and the
+# Histograms of writes to trace_marker: rhist answers, shows and logs the same as C, and the
 # kernel's own files do not show that anybody else listens.
 
 . "$(dirname "$0")/../lib/tracing.sh"
@@ -99,7 +99,7 @@ else
 	: >$M/$PRINT/trigger
 fi
 
-# Who writes marks while histograms and the instance come and go.
+# Writes marks while histograms and the instance come and go.
 storm()
 {
 	while [ -e "$work/rain" ]; do echo mark >$M/trace_marker; done 2>/dev/null

@@ -1,34 +1,35 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Modes and owners: what changes those of the kernel's files, and what they allow, compared with the kernel's own.
+# Modes and owners: changes to the kernel's files show on rhist's, and permissions work like the
+# kernel's own.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 cd "$TRACING" || exit 1
 
 EVENT=events/irq/irq_handler_entry OTHER=events/irq/irq_handler_exit GROUP=12 USER=4711
 
-# What mirrors the kernel's, outside of events/ and below it.
+# Files that mirror the kernel's, outside of events/ and below it.
 outside="README trace tracing_on set_event options options/overwrite per_cpu/cpu0 per_cpu/cpu0/trace instances"
 below="events events/irq events/enable events/irq/filter $EVENT $EVENT/enable $EVENT/format"
-# What is rhist's own, and has a name that the kernel has, too.
+# rhist's own files whose names the kernel has, too.
 own="$EVENT/trigger $EVENT/hist"
 top_own=error_log
 [ ! -e "$KERNEL/show_event_triggers" ] || top_own="$top_own show_event_triggers"
 
-# stat(2) asks tracefs for the owner, so that of the kernel's file is the last one to be asked.
+# stat(2) makes tracefs update the owner, so ask for the kernel's file last.
 owner() { stat -c '%n %u:%g %a' "$@"; }
 ours() { (cd "$TRACING" && owner "$@"); }
 kernels() { (cd "$KERNEL" && owner "$@"); }
 
-# What nobody uses is forgotten: names, inodes, and what rhist has for them.
+# Drops unused names and inodes, with the memory that rhist has for them.
 forget()
 {
 	sync
 	for i in 1 2 3; do echo 2 >/proc/sys/vm/drop_caches; done
 }
 
-# can PATH: what a member of the group, who is nobody else, may do with a file: r, w
+# can PATH: prints the access that a user has through the group alone: r, w
 can()
 {
 	for mode in r w; do
@@ -103,7 +104,7 @@ chmod 4640 "$KERNEL/tracing_on"
 $io own tracing_on >/dev/null
 is "$(ours tracing_on) $(kernels tracing_on)" "tracing_on 0:0 640 tracing_on 0:0 640" "and they are cleared of both"
 
-# --- rhist's own keep what they are given, as the kernel's do
+# --- rhist's own files keep a mode or owner that is set, as the kernel's do
 
 number=$(stat -c %i $OTHER/trigger)
 for path in $own $top_own hist_stats $EVENT/hist_jsonl; do

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Events of modules that rhist has probes for, and events of the kernel that use types which only its source defines (out of
-# BTF: scripts/private_types.py, or out of the source: scripts/event-sources): each field holds what it holds in C's record of
-# the same hit.
+# Events of modules that rhist has probes for, and events of the kernel that use types which only
+# its source defines (out of BTF: scripts/private_types.py, or out of the source:
+# scripts/event-sources): each field has the same value as in C's record of the same hit.
 
 . "$(dirname "$0")/../lib/tracing.sh"
 
@@ -12,7 +12,8 @@ source_of()
 	sed -n "s|^$(echo "$1" | tr / :) *\([a-z_]*\), .*|\1|p" "$TRACING/hist_stats"
 }
 
-# In 6.12, C takes arrays of bytes for text, and what follows a 0 is no part of the key; later it is, as in rhist.
+# In 6.12, C takes arrays of bytes for text: the key ends at the first 0. Later kernels, and rhist,
+# use all bytes.
 bytes='^$'
 case $(uname -r) in
 6.12.*) bytes='unsigned char.*\[' ;;
@@ -36,7 +37,8 @@ yes "a disk of the module scsi_debug is there" test -b "$disk"
 yes "it is formatted" busybox mke2fs "$disk"
 yes "and mounted by ext4" mount -t ext4 "$disk" "$work/mount"
 
-# If the module was built with the source of the kernel: a disk of NVMe, which is a file behind a loop, and a radio.
+# If the module was built with the source of the kernel: a disk of NVMe, which is a file behind a
+# loop, and a radio.
 event=iomap/iomap_iter nvme='' radio='' config=/sys/kernel/config/nvmet
 echo 'hist:keys=dev' >"$TRACING/events/$event/trigger"
 source=$(source_of $event)
@@ -61,7 +63,7 @@ else
 	skip "events that only the source of the kernel defines" "RHIST_KERNEL_SOURCE was not set when the module was built"
 fi
 
-# What one task does, whose hits are counted: it waits until all triggers are there.
+# The one task whose hits are counted. It waits until all triggers exist.
 cat >"$work/task.py" <<'END'
 import fcntl, mmap, os, socket, struct, sys
 place, ready, nvme, radio = sys.argv[1:]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a hit finds out about the moment: the stack of the traced function, and the time on every clock.
- * And names that the kernel does not export: those of system calls.
+ * State that a hit looks up: the stack of the traced function, and the time on every clock. Also
+ * names that the kernel does not export: the names of system calls.
  */
 #define _GNU_SOURCE
 #include <sys/prctl.h>
@@ -20,7 +20,10 @@ static const char *in_kernel(const char *event, const char *file)
 	return pathf("%s/events/%s/%s", kernel_dir(), event, file);
 }
 
-/* The entries of a hist file, without what is above and below them; to be freed. */
+/*
+ * Returns the entries of a hist file, without the lines above and below them; the caller frees
+ * them.
+ */
 static char *entries(const char *path)
 {
 	char *text = slurp(path), *from = text ? strstr(text, "\n{ ") : NULL, *to = from ? strstr(from, "\n\nTotals:") : NULL;
@@ -70,7 +73,7 @@ static void fire(void)
 	}
 }
 
-/* Checks each stack of a hist file; returns how many there are. */
+/* Checks each stack of a hist file; returns their number. */
 static int check_stacks(const struct kind *kind, const char *text, bool *good)
 {
 	static const char begin[] = "{ common_stacktrace:\n";
@@ -131,7 +134,10 @@ static void stack_of(const struct kind *kind, bool with_c)
 	free(c);
 }
 
-/* Whether a probe at the end of a function replaces its return address by one of its own: the graph tracer has another. */
+/*
+ * Whether a probe at the end of a function replaces its return address by one of its own: the graph
+ * tracer has another.
+ */
 static bool replaces_return(const struct kind *kind)
 {
 	char *symbols;
@@ -146,7 +152,10 @@ static bool replaces_return(const struct kind *kind)
 	return replaces;
 }
 
-/* While others trace the function of a probe, too, the kernel calls the probe through one function more. */
+/*
+ * While others trace the function of a probe, too, the kernel calls the probe through one function
+ * more.
+ */
 static void stack_traced(const struct kind *kind)
 {
 	static const char *const tracers[] = { "function", "function_graph" };
@@ -161,7 +170,10 @@ static void stack_traced(const struct kind *kind)
 	fire();
 	append(filter, SYS_FUNCTION("getpgid"));
 	for (unsigned int i = 0; i < sizeof(tracers) / sizeof(*tracers); i++) {
-		/* Where both have replaced a return address, the kernel's unwinder finds only one of them, and ends there. */
+		/*
+		 * Where both have replaced a return address, the kernel's unwinder finds only one
+		 * of them, and ends there.
+		 */
 		if (!strcmp(tracers[i], "function_graph") && replaces_return(kind))
 			continue;
 		if (append(current, tracers[i])) {
@@ -201,7 +213,7 @@ static void stacks(void)
 	}
 }
 
-/* A stack that is in the record: that of a synthetic event. */
+/* Stack stored in the record of a synthetic event. */
 static void stored_stack(void)
 {
 	static const char event[] = "synthetic/rhist_stack", trigger[] = "hist:keys=stack.stacktrace:size=128";
@@ -239,7 +251,7 @@ static void stored_stack(void)
 
 /* --- times */
 
-/* The keys of a histogram by common_timestamp, in its order; returns how many there are. */
+/* Reads the keys of a histogram by common_timestamp, in its order; returns their number. */
 static int times(const char *text, unsigned long long *to, int max)
 {
 	int n = 0;
@@ -311,8 +323,9 @@ static void clocks(void)
 		bool right = false;
 
 		/*
-		 * These need not run as others do: a tenth more or less is granted. Where the kernel does not trust
-		 * the processors' counters, they stand still while a tick is late, as on a busy machine.
+		 * These need not run as others do: a tenth more or less is granted. Where the
+		 * kernel does not trust the processors' counters, they stand still while a tick is
+		 * late, as on a busy machine.
 		 */
 		for (int tries = 0; tries < 5 && !right; tries++) {
 			from = ns(CLOCK_MONOTONIC);
@@ -404,7 +417,7 @@ static void system_calls(void)
 
 int main(void)
 {
-	/* C's stacks begin elsewhere, and its clock is that of the instance. */
+	/* C's stacks begin elsewhere, and its clock is the instance's. */
 	if (testing_c()) {
 		skip("this is C", "moments");
 		finish();

@@ -9,7 +9,7 @@
 ONE=events/syscalls/sys_enter_getpgid
 TWO=events/syscalls/sys_enter_getsid
 
-# step EVENT COMMAND: what the write says
+# step EVENT COMMAND: prints the result of the write
 step() { echo "$2: $(io write "$1/trigger" a "$2")"; }
 
 show() { for event; do cat "$event/trigger" "$event/hist"; done; }
@@ -75,7 +75,8 @@ if ! rest_only; then
 	is "$(grep -c 'name=rhist_n.*\[paused\]' "$work/rhist")" 2 "a trigger of a name is paused alone"
 fi
 
-# What two triggers refer to by one word may differ in its sign. C takes them into one histogram.
+# Variables of one name, which two triggers refer to, may differ in sign. C puts both triggers into
+# one histogram.
 (
 	cd "$TRACING/instances" || exit 1
 	mkdir rhist_n1 rhist_n2
@@ -97,7 +98,8 @@ fi
 	rmdir rhist_n1 rhist_n2
 )
 
-# The same field in another place of another event's record: C reads it where the first event has it.
+# The same field in another place of another event's record: C reads it where the first event has
+# it.
 if ! have_probes; then
 	skip "events with one name may have the key in different places" "no kprobes"
 	finish

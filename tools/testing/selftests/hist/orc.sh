@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The rules by which stacks are walked, which are learned from the kernel's ORC unwinder, compared with the tables that it
-# goes by; and rules of modules that take each other's place. tools/testing/lab/orc has what compares.
+# The rules by which stacks are walked, which are learned from the kernel's ORC unwinder, compared
+# with the tables that it goes by; and rules of modules that take each other's place.
+# tools/testing/lab/orc has what compares.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 modules=$(dirname "$(dirname "$RHIST_EVENTS")")/orc
@@ -28,7 +29,8 @@ fi
 
 times=10
 if [ "$LONG" ]; then
-	# Modules with much code. To find out that an address is in one takes the longer the more functions it has.
+	# Modules with much code. To find out that an address is in one takes the longer the more
+	# functions it has.
 	modprobe nf_tables 2>/dev/null
 	modprobe xfs 2>/dev/null
 	times=100
@@ -40,7 +42,8 @@ yes "the tables are found" insmod "$modules/orc_test.ko" $(addresses)
 # result NAME: of those in the file that was read last
 result() { sed -n "s/^$1: //p" "$work/result"; }
 
-# compare WHAT LEAST MOST: at least so many addresses are compared, at most so many have no rule although they could
+# compare WHAT LEAST MOST: at least LEAST addresses are compared, and at most MOST lack a rule that
+# they could have
 compare()
 {
 	cat "$results/$1" >"$work/result"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * poll(2) on hist: the same answers from C and from rhist, nobody is woken too early, and nobody sleeps
- * through a hit.
+ * poll(2) on hist: the same answers from C and from rhist, nobody is woken too early, and nobody
+ * sleeps through a hit.
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -29,7 +29,7 @@ static void fire(int times)
 		syscall(SYS_getpgid, 1);
 }
 
-/* What poll() reports, or 0 after that many milliseconds. */
+/* Returns the events of poll(), or 0 after a timeout of `ms` milliseconds. */
 static int polled(int fd, int events, int ms)
 {
 	struct pollfd p = { .fd = fd, .events = events };
@@ -77,7 +77,7 @@ static void scene_hits(void)
 	append(at(PGID, "trigger"), sized("hist:keys=pid"));
 	fire(3);
 	late = open(at(PGID, "hist"), O_RDONLY);
-	/* The first had no hits when it was opened, the second was opened after them. */
+	/* The first file was opened before the hits, the second after them. */
 	answer(polled(fd, ALL, 1000));
 	answer(polled(late, ALL, 1000));
 	answer(polled(fd, ALL, 1000));
@@ -89,7 +89,7 @@ static void scene_hits(void)
 	answer(polled(fd, POLLPRI, 1000));
 	answer(polled(fd, POLLPRI, 100));
 	answer(polled(fd, POLLIN, 1000));
-	/* A report of what was not asked for counts as one. */
+	/* A report counts even if poll() did not ask for its kind. */
 	fire(1);
 	answer(polled(fd, POLLIN, 1000));
 	answer(polled(fd, POLLPRI, 100));
@@ -269,7 +269,7 @@ static void scene_epoll(void)
 	for (int i = 0; i < 3; i++) {
 		fire(1);
 		answer(epoll_wait(ep, &got, 1, 1000) > 0 ? (int)got.events : 0);
-		/* What triggers at edges does so once. */
+		/* Edge-triggered epoll reports once. */
 		answer(epoll_wait(ep, &got, 1, 100) > 0 ? (int)got.events : 0);
 	}
 	for (int i = 0; i < 2; i++) {
@@ -354,7 +354,10 @@ static void *fire_when_told(void *arg)
 	}
 }
 
-/* Every hit ends the poll it falls into, however close to its beginning; new files, and polled ones. */
+/*
+ * Every hit ends the poll it falls into, however close to its beginning; new files, and polled
+ * ones.
+ */
 static void close_calls(bool new_file)
 {
 	unsigned int rounds = repeats(1, 5, 100) * (new_file ? 20 : 1000), lost = 0, i;
@@ -392,14 +395,14 @@ static void alarm_soon(void)
 	sigwait(&set, &sig);
 }
 
-/* The kernel asks all CPUs where they are, by NMI. What they say is nothing for the console. */
+/* Sends an NMI to all CPUs: the kernel prints their backtraces, here not on the console. */
 static void show_backtraces(void)
 {
 	char *levels = slurp("/proc/sys/kernel/printk");
 
 	put_len("/proc/sys/kernel/printk", 0, "1", 1);
 	put_len("/proc/sysrq-trigger", 0, "l", 1);
-	/* What was said in an NMI is printed later. */
+	/* Backtraces from NMIs are printed later. */
 	sleep_ms(500);
 	if (levels)
 		put_len("/proc/sys/kernel/printk", 0, levels, strlen(levels));

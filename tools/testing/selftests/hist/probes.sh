@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The same events through every source: the module is loaded without probes of its own, and with them, and each time
-# counts what C counts. Under load nothing is lost.
+# The same events through every source: the module is loaded without probes of its own, and with
+# them, and each time counts what C counts. Under load nothing is lost.
 
 . "$(dirname "$0")/../lib/tracing.sh"
 
-# source_of EVENT: what tells of its hits, and how many it could not tell of
+# source_of EVENT: prints the source of its hits, and how many it has lost
 source_of()
 {
 	sed -n "s/^$(echo "$1" | tr / :) *//p" "$TRACING/hist_stats"
@@ -17,7 +17,8 @@ load()
 	rmmod rhist && insmod "$RHIST_KO" "$@"
 }
 
-# sources NAME STATIC PROBE: what static events and most system calls have as source, and what kprobe events have
+# sources NAME STATIC PROBE: what static events and most system calls have as source, and what
+# kprobe events have
 sources()
 {
 	never=$KERNEL/instances/rhist/events/rhist/never/trigger
@@ -92,7 +93,8 @@ long_records()
 	remove_triggers "$KERNEL/$file" "$TRACING/$file"
 }
 
-# slow_hits COMMAND...: how many hits of sys_enter_getpgid leave the fast path while another processor fires them
+# slow_hits COMMAND...: how many hits of sys_enter_getpgid leave the fast path while another
+# processor fires them
 slow_hits()
 {
 	calls=/sys/module/rhist_events/parameters/calls
@@ -114,8 +116,8 @@ read_often()
 	done
 }
 
-# What is only looked at goes on as it was: nobody but who changes the triggers of an event takes its hits off the
-# fast path.
+# Events that are only looked at stay as they were: only a change of an event's triggers takes its
+# hits off the fast path.
 undisturbed()
 {
 	event=$TRACING/events/syscalls/sys_enter_getpgid

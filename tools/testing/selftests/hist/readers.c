@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Programs that look for triggers, as trace-cmd and libtracefs do, read the trigger file of every
- * event. That takes no longer in the directory under test than in the kernel's own. And nobody
- * waits for hits that may use what somebody else has removed.
+ * event. This takes no longer in the directory under test than in the kernel's own. And readers do
+ * not wait for a grace period that somebody else's removal needs.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -11,9 +11,9 @@
 #include "tracing.h"
 
 /*
- * How many times as long it may take. In a guest that nothing disturbs it is 0.9 to 1.1; and twice as long or more if
- * each event is looked up, or each name anew, or the kernel's own file is opened too. Where memory and locks are watched, it
- * is up to 1.4.
+ * How many times as long it may take. In a guest that nothing disturbs it is 0.9 to 1.1; and twice
+ * as long or more if each event is looked up, or each name anew, or the kernel's own file is opened
+ * too. Where memory and locks are watched, it is up to 1.4.
  */
 #define LIMIT (slow_kernel() ? 1.5 : 1.3)
 
@@ -124,8 +124,8 @@ static void memory(void)
 }
 
 /*
- * To end those of system calls patches no code, which takes long on a machine that is busy;
- * user-mode Linux, where it takes no time, has no such events.
+ * Removing triggers of single system calls patches no code, which takes long on a busy machine.
+ * User-mode Linux lacks these events, but patches code in no time.
  */
 static bool is_cheap(const char *trigger)
 {
@@ -172,7 +172,7 @@ static double removed(int count, volatile double *longest)
 	return *longest;
 }
 
-/* Grace periods of RCU are waited for once, and by who removes. */
+/* The remover alone waits for a grace period of RCU, and only once. */
 static void removals(void)
 {
 	volatile double *longest = mmap(NULL, sizeof(*longest), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

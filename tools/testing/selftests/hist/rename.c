@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rename(2) locks two directories, in whatever order their places in the tree demand, before it looks for the names.
- * Nobody needs to be allowed anything for that. Others look up names, list directories, and make and remove instances
- * at the same time: nobody may be stuck, and nobody see an error that there is no reason for.
+ * rename(2) locks two directories, in an order that depends on their places in the tree, before it
+ * looks up the names. Any user may call it. Meanwhile others look up names, list directories, and
+ * make and remove instances: nobody may get stuck, or see an error without a reason.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -12,7 +12,10 @@
 #include "tracing.h"
 
 #define MAX_WORKERS 24
-/* Seconds in which everybody gets on. A machine may be slow; those who wait for each other wait for ever. */
+/*
+ * Seconds in which every worker makes progress. A machine may be slow; workers in a deadlock wait
+ * for ever.
+ */
 #define PATIENCE (slow_kernel() ? 120 : 30)
 
 struct worker {
@@ -48,14 +51,14 @@ static const char *either_tree(struct worker *w)
 	return below(w, 2) ? tracing_dir() : kernel_dir();
 }
 
-/* What must not happen. The first one is shown. */
+/* Notes a failure. The first one of a worker is shown. */
 static void wrong(struct worker *w, const char *what, const char *path, int error)
 {
 	if (!w->wrong++)
 		snprintf(w->why, sizeof(w->why), "%s %s: %s (%d)", what, path, errno_name(error), error);
 }
 
-/* --- those who rename */
+/* --- workers that rename */
 
 static const char *some_name(struct worker *w)
 {
@@ -83,7 +86,8 @@ static void rename_once(struct worker *w, const char *from, const char *to, unsi
 
 static void rename_any(struct worker *w)
 {
-	static const unsigned int flags[] = { 0, 1, 2 };	/* RENAME_NOREPLACE, RENAME_EXCHANGE */
+	/* RENAME_NOREPLACE, RENAME_EXCHANGE */
+	static const unsigned int flags[] = { 0, 1, 2 };
 
 	rename_once(w, some_name(w), some_name(w), flags[below(w, 3)]);
 }
@@ -100,7 +104,7 @@ static void rename_from_top(struct worker *w)
 	rename_once(w, pathf("%s/x", kernel_dir()), pathf("%s/y", tracing_dir()), 0);
 }
 
-/* --- those who have nothing to do with that */
+/* --- workers that do not */
 
 static void look(struct worker *w)
 {
@@ -177,7 +181,9 @@ static void instance(struct worker *w)
 		wrong(w, "stat", file, errno);
 }
 
-/* One that several make and remove: whoever has made it finds it there, whoever is late is told so. */
+/*
+ * Instance that several workers make and remove: its maker finds it, and latecomers get an error.
+ */
 static void contended(struct worker *w)
 {
 	const char *path = pathf("%s/instances/rhist_rc", tracing_dir());
@@ -260,7 +266,7 @@ static void start(const char *name, void (*work)(struct worker *w), int number)
 	}
 }
 
-/* Whether all have ended. Those who wait for a lock for ever cannot be killed. */
+/* Returns true if all have ended. A worker that waits for a lock for ever cannot be killed. */
 static bool ended(void)
 {
 	bool all = true;

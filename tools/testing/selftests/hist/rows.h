@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The sources of events, and what is asked of them one by one: what the kernel's documentation and its source promise. */
+/*
+ * The sources of events, and the questions about them, one by one: promises of the kernel's
+ * documentation and its source.
+ */
 #ifndef ROWS_H
 #define ROWS_H
 
@@ -15,7 +18,10 @@ struct source {
 
 #define LIST(...) (const char *const[]){ __VA_ARGS__, NULL }
 
-/* Few, since it is done for each command, with some ties, since the order of equal entries is what sorting shows. */
+/*
+ * Few, since it is done for each command, with some ties, since the order of equal entries is what
+ * sorting shows.
+ */
 static void some_numbers(void)
 {
 	static const unsigned long values[] = {
@@ -113,7 +119,7 @@ static bool is_there(const struct source *source)
 	return strncmp(source->event, "kprobes/", 8) || have_probes();
 }
 
-/* Those that are there. */
+/* Sources that exist in this kernel. */
 static const struct source *generated_sources[sizeof(all_sources) / sizeof(*all_sources)];
 static unsigned int sources_there;
 
@@ -129,8 +135,9 @@ static void find_sources(void)
 #define SILENT ""
 
 /*
- * Steps are commands, one a line, for the event; @ in front: for its sibling; > : opens the file with O_TRUNC. What
- * the kernel says is about the last one: OK, SILENT for an error that is not logged, or words of the sentence.
+ * Steps are commands, one a line, for the event; @ in front: for its sibling; > : opens the file
+ * with O_TRUNC. `says` is the kernel's answer to the last one: OK, SILENT for an error that is not
+ * logged, or words of the sentence.
  */
 static const struct row {
 	const char *section;
@@ -139,7 +146,7 @@ static const struct row {
 	size_t len;
 } rows[] = {
 #define ROW(section, source, says, steps) { section, &(source), says, steps, sizeof(steps) - 1 }
-	/* the file: what is a command */
+	/* the file: which texts are commands */
 	ROW("1.1", pids, SILENT, " "),
 	ROW("1.1", pids, SILENT, "!"),
 	ROW("1.1", pids, SILENT, "\0hist:keys=pid"),
@@ -259,7 +266,9 @@ static const struct row {
 	ROW("1.4", made_stacks, OK, "hist:keys=stack.stacktrace:size=128"),
 	ROW("1.4", made_stacks, OK, "hist:keys=k,stack.stacktrace:size=128"),
 	ROW("1.4", made_stacks, OK, "hist:keys=stack,k:size=128"),
-	/* without .stacktrace C counts a string of 256 bytes, which is too long beside another one */
+	/*
+	 * without .stacktrace C counts a string of 256 bytes, which is too long beside another one
+	 */
 	ROW("1.4", made_stacks, OK, "hist:keys=comm,stack.stacktrace:size=128"),
 	ROW("1.4", made_stacks, SILENT, "hist:keys=comm,stack:size=128"),
 	/* keys */
@@ -347,7 +356,10 @@ static const struct row {
 	ROW("1.8", pids, "Couldn't set trace_clock", "hist:keys=common_timestamp:clock=nosuch:size=128"),
 	ROW("1.8", pids, OK, "hist:keys=pid:x=pid:size=128"),
 	ROW("1.8", pids, "already defined", "hist:keys=pid:x=pid:x=common_pid:size=128"),
-	/* the line: what is read back is compared for each row; here what is seldom in it */
+	/*
+	 * The line: every row compares the line read back; these have parts that are rare
+	 * elsewhere.
+	 */
 	ROW("1.9", pids, OK, "hist:keys=pid:vals=pid:sort=pid.descending,hitcount:size=128:nohitcount:name=rhist_a if pid > 0"),
 	ROW("1.9", pids, OK, "hist:keys=1+2*3,common_cpu.hex,comm:vals=pid.hex,hitcount.percent:size=128"),
 	ROW("1.9", pids, OK, "hist:keys=common_timestamp:clock=mono:size=128"),

@@ -2,23 +2,27 @@
 /*
  * scenarios [--count N] [--seed S] [--index I] [--script FILE] [--print] [--fuzz SECONDS]
  *
- * Scenes of several triggers that work together (scenes.h), played to the kernel's own implementation and then to
- * ours, since both use the same synthetic events. After each line errno, error_log and the lines of all triggers are
- * the same; after events the histograms, hist_debug where the kernel has it, and what the synthetic events said. Then
- * each line that is shown is written back with a `!`, in some order. At the end nothing is left.
+ * Scenes of several triggers that work together (scenes.h), played to the kernel's own
+ * implementation and then to ours, since both use the same synthetic events. After each line errno,
+ * error_log and the lines of all triggers are the same; after events the histograms, hist_debug
+ * where the kernel has it, and the records of the synthetic events. Then each line that is shown is
+ * written back with a `!`, in some order. At the end nothing is left.
  *
- * First the scenes below, then N that are made from random numbers with seed S. What may differ is listed in known[].
+ * First come the scenes below, then N that are made from random numbers with seed S. Known
+ * differences are listed in known[].
  *
  *   --count N      by default 2000 on user-mode Linux, where this takes a minute, else 300; with LONG=1 50000
  *   --seed S       by default the same one each time, with LONG=1 another one. It is printed.
  *   --index I      only this one, with all texts of both sides
  *   --script FILE  a scene from a file ("-": standard input), as a failure prints it
  *   --print        only prints the scenes
- *   --fuzz SECONDS as many as there is time for with mistakes in them, while other threads fire the same events: here
- *                  the kernel has to stay well, each command to end soon, and nothing to be left. On user-mode Linux, C
- *                  takes and refuses the same commands, where it can be asked: it does not survive all of them.
+ *   --fuzz SECONDS scenes with mistakes in them for that long, while other threads fire the same
+ *                  events: here the kernel has to stay well, each command to end soon, and nothing
+ *                  to be left. On user-mode Linux, C takes and refuses the same commands, where it
+ *                  can be asked: it does not survive all of them.
  *
- * With TRACING=/sys/kernel/tracing C is compared with itself, which shows whether a scene always comes to the same.
+ * With TRACING=/sys/kernel/tracing C is compared with itself, which shows whether a scene always
+ * gives the same result.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -36,7 +40,7 @@ static struct {
 	char *text;
 } slowest;
 
-/* --- what is known to differ */
+/* --- known differences */
 
 enum what { ANSWER, LINES, HIST, DEBUG, EMITTED };
 
@@ -48,7 +52,7 @@ struct finding {
 	const char *c, *ours;
 };
 
-/* The bytes of the keys in a line, as far as they are those of our own events. */
+/* Returns the bytes of the keys in a line, counting only fields of our own events. */
 static unsigned int size_of_keys(const char *line)
 {
 	const char *keys = strstr(line, "keys=");
@@ -89,7 +93,10 @@ static bool longer_key(const struct finding *f)
 	return shortest < longest;
 }
 
-/* A quotient by a number that is no power of two, or by a variable, which may be constant. */
+/*
+ * Returns true for a quotient by a number other than a power of two, or by a variable, which may be
+ * constant.
+ */
 static bool constant_quotient(const struct finding *f)
 {
 	for (const char *at = f->said; (at = strchr(at, '/')); at++) {
@@ -141,7 +148,7 @@ static bool saved_modifier(const struct finding *f)
 	return false;
 }
 
-/* The lines of a text but for those of helper triggers; to be freed. */
+/* Returns the lines of a text except helper triggers'; the caller frees it. */
 static char *without_helpers(const char *text)
 {
 	char *rest = malloc(strlen(text) + 1), *to = rest;
@@ -287,7 +294,10 @@ static bool other_name(const struct finding *f)
 	return false;
 }
 
-/* Each says whether it explains what has been found. The headings are those of Documentation/differences.rst. */
+/*
+ * Known differences; `explains` says whether a finding is one. The headings are from
+ * Documentation/differences.rst.
+ */
 static struct known {
 	const char *heading, *reason;
 	bool (*explains)(const struct finding *f);
@@ -330,7 +340,7 @@ static struct known {
 
 #define KNOWN (sizeof(known) / sizeof(*known))
 
-/* What is known to differ and can be taken out of C's texts. */
+/* Takes known differences out of C's texts, as far as text can be cut. */
 static void adjust(enum what what, char *text)
 {
 	if (what != ANSWER)
@@ -357,7 +367,7 @@ static bool explained(const struct finding *f)
 	return false;
 }
 
-/* --- what one side says */
+/* --- transcript of one side */
 
 struct record {
 	enum what what;
@@ -539,8 +549,8 @@ static char *hide_number(char *at)
 }
 
 /*
- * Takes times out of a text: fields and variables whose names begin with ts or lat, fields that get times, and what is
- * compared with them.
+ * Takes times out of a text: fields and variables whose names begin with ts or lat, fields that get
+ * times, and numbers that are compared with them.
  */
 static char *without_varying(char *text)
 {
@@ -607,7 +617,7 @@ static char *file_of_cast(const char *dir, const char *name)
 	for (unsigned int i = 0; i < cast.count; i++) {
 		char *text = slurp(pathf("%s/events/%s/%s", dir, cast.paths[i], name));
 
-		/* what commands there are is not the question */
+		/* The list of available commands may differ. */
 		if (text && *text && !(*text == '#' && !strcmp(name, "trigger")))
 			append_piece(&all, "%s:\n%s", cast.paths[i], text);
 		free(text);
@@ -621,7 +631,7 @@ static int pipe_of_listener = -1;
 /* Bytes. */
 #define EMITTED_MAX (1 << 20)
 
-/* What the synthetic events have said since the last time: names and fields. */
+/* Returns the names and fields of the synthetic events that have happened since the last call. */
 static char *emitted(void)
 {
 	struct pieces all = { 0 }, said = { 0 };
@@ -714,8 +724,8 @@ static void fire(const char *orders)
 }
 
 /*
- * Is a helper trigger used by two others? When the one that it was made for goes first, C warns in the kernel's log. It
- * is enough that two triggers have a parameter of this name.
+ * Is a helper trigger used by two others? When the one that it was made for goes first, C warns in
+ * the kernel's log. It is enough that two triggers have a parameter of this name.
  */
 static bool shared_helper(const char *dir)
 {
@@ -744,8 +754,8 @@ static bool shared_helper(const char *dir)
 }
 
 /*
- * A line that the C of an older kernel must not get: a logarithm, a field that it does not have, or what it may have to make a helper trigger for, with
- * keys that it cannot name.
+ * Returns true for a line that an older kernel's C must not get: a logarithm, a field that it
+ * lacks, or an action that may need a helper trigger with keys that it cannot name.
  */
 static bool faulty_in_c(const struct scene *scene, unsigned int last)
 {
@@ -817,7 +827,7 @@ static void enable(const char *name, bool on)
 	append(pathf("%s/instances/%s/events/synthetic/%s/enable", kernel_dir(), listener, name), on ? "1" : "0");
 }
 
-/* Takes away what is left; false if that does not work. */
+/* Removes everything that is left; returns false if that fails. */
 static bool clear_stage(const struct scene *scene, const char *dir)
 {
 	bool clean = false;
@@ -859,7 +869,7 @@ static bool clear_stage(const struct scene *scene, const char *dir)
 	return clean;
 }
 
-/* Instances have no synthetic events of their own. */
+/* Instances share the synthetic events of the top directory. */
 static const char *definitions_of(const char *dir)
 {
 	return strstr(dir, "/instances/") ? tracing_dir() : dir;
@@ -919,7 +929,7 @@ static void *rain(void *cpu)
 {
 	static const char *const words[] = { "wake", "run", "stop", "stacks" };
 	static const char *const contexts[] = { "task", "softirq", "hardirq", "nmi" };
-	/* on a slow kernel it must leave something of the CPUs to those who play */
+	/* On a slow kernel, leave the players some CPU time. */
 	unsigned int seed = (long)cpu, count = slow_kernel() ? 5 : 50;
 
 	pin((long)cpu);
@@ -984,7 +994,10 @@ static enum verdict compare(const struct scene *scene, struct transcript *c, str
 			note("--- %s: %s\n%s", a == &none ? "(nothing)" : scene->lines[a->line], what_names[a->what], a->text);
 		if (a->what == b->what && (!strcmp(a->text, b->text) || (a->what == ANSWER && same_answer(a->text, b->text))))
 			continue;
-		/* the events of the other threads are counted, too; and texts are compared without mistakes, where there are as many */
+		/*
+		 * The events of the other threads are counted, too; and texts are compared
+		 * elsewhere, by the runs without mistakes.
+		 */
 		if (fuzzing && a->what == b->what && (a->what >= HIST ||
 		    (a->what == ANSWER && !strncmp(a->text, "OK", 2) == !strncmp(b->text, "OK", 2))))
 			continue;
@@ -1010,7 +1023,7 @@ static enum verdict compare(const struct scene *scene, struct transcript *c, str
 	return verdict;
 }
 
-/* What was in synthetic_events before there were scenes. */
+/* Contents of synthetic_events before the first scene. */
 static char *events_before;
 
 /* Removes synthetic events that mistakes have given other names; false if that does not work. */
@@ -1197,8 +1210,8 @@ static void fuzz(uint64_t seed, uint64_t first, uint64_t count, double seconds)
 }
 
 /*
- * Two instances: one keeps the events on, so that the calls at them are not patched in and out by each trigger, the
- * other one records what the synthetic events say.
+ * Sets up two instances: one keeps the events on, so that triggers do not patch the calls at them
+ * in and out each time; the other one records the synthetic events.
  */
 static void set_stage(bool on)
 {

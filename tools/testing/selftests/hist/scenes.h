@@ -57,11 +57,12 @@ static void parse_scene(struct scene *scene, const char *text)
 	}
 }
 
-/* --- what the generated ones are made of */
+/* --- building blocks of generated scenes */
 
 /*
- * What a field or a variable holds. Times differ each time: names of variables and fields that hold them begin with ts
- * or lat, so that they can be taken out of the texts that are compared.
+ * Type of value in a field or a variable. Times differ each time: names of variables and fields
+ * that hold them begin with ts or lat, so that they can be taken out of the texts that are
+ * compared.
  */
 enum kind { NUMBER, TEXT, TIME, STACK };
 
@@ -72,7 +73,8 @@ struct field {
 
 struct event {
 	char word[16], name[40];		/* in a line of a scene, and in a trigger */
-	const char *key, *task, *who;		/* those of its fields which others have, too; or NULL */
+	/* Its fields with counterparts in other events, or NULL. */
+	const char *key, *task, *who;
 	unsigned int count;
 	struct field fields[10];
 };
@@ -102,7 +104,7 @@ struct variable {
 	unsigned int event, key_size;
 };
 
-/* What there is by now. */
+/* Everything that the scene has created so far. */
 static struct stage {
 	struct event events[FIRST_EVENTS + 4];
 	unsigned int count;
@@ -116,7 +118,10 @@ static struct stage {
 
 enum { KEY_SHAPE, TASK_SHAPE, WHO_SHAPE, KEY_TASK_SHAPE, PID_SHAPE, COMM_SHAPE, TASK_WHO_SHAPE, SHAPES };
 
-/* The keys of an event in some shape, and their size; common_pid if it has no such fields. */
+/*
+ * Appends the keys of an event in some shape, and returns their size. Uses common_pid if the event
+ * lacks such fields.
+ */
 static unsigned int put_keys(struct text *text, const struct event *event, unsigned int shape)
 {
 	const char *modifier = percent(4) ? ".hex" : "";
@@ -161,7 +166,10 @@ static const struct field *pick_field(const struct event *event, enum kind kind)
 	return NULL;
 }
 
-/* A variable of this kind, or NULL; on the same event only seldom, and with keys of this size if there is one. */
+/*
+ * Returns a variable of this kind, or NULL: seldom one of the same event, and preferably one with
+ * keys of this size.
+ */
 static const struct variable *pick_variable(enum kind kind, unsigned int event, unsigned int key_size)
 {
 	const struct variable *found = NULL;
@@ -452,7 +460,7 @@ static const char *define(const struct field *fields, unsigned int count)
 		*field = fields[i];
 		if (percent(2)) {
 			strcpy(field->type, PICK(wrong));
-			/* what a wrong type shows may be an address */
+			/* Shown with a wrong type, the value may be an address. */
 			field->kind = strchr(field->type, '[') ? TEXT : field->kind == NUMBER ? NUMBER : TIME;
 		}
 		for (unsigned int before = 0; before < i; before++)
@@ -483,7 +491,7 @@ static const char *define(const struct field *fields, unsigned int count)
 	return event->word;
 }
 
-/* Is this what a number of the trigger is compared with? */
+/* Returns one of the trigger's own numbers for onmax() or onchange() to track, or NULL. */
 static const struct variable *tracked(const struct trigger *trigger)
 {
 	unsigned int first = below(trigger->own_count ?: 1);
@@ -509,7 +517,7 @@ static void put_trace(struct text *text, struct trigger *trigger, int match)
 		put(&params, "%s", i ? PICK(((const char *const[]){ ",", ",", ",", ", ", " ," })) : "");
 		put_param(&params, trigger, match, i, i < 10 ? &fields[i] : &more);
 	}
-	/* none that comes before this one: it would have no end */
+	/* Only later events, since a cycle would never end. */
 	first = trigger->event < FIRST_EVENTS ? FIRST_EVENTS : trigger->event + 1;
 	if (stage.count < FIRST_EVENTS + 4 && percent(stage.count == first ? 97 : 60))
 		name = define(fields, percent(97) ? count : count - 1 ?: 2);
@@ -633,7 +641,7 @@ static void make_trigger(struct text *text, unsigned int event)
 		stage.variables[stage.variable_count++] = trigger.own[i];
 }
 
-/* Does it fit into a line, and can C be asked? Times are no keys. */
+/* Returns true if the text fits into a line, and C can be asked. Times do not serve as keys. */
 static bool is_plain(const struct text *text)
 {
 	const char *keys = strstr(text->bytes, "keys=");
@@ -766,8 +774,8 @@ static void make_scene(struct scene *scene, uint64_t seed, uint64_t index)
 }
 
 /*
- * The same with mistakes: lines are changed in whatever way, are about another event, are missing, come twice or in
- * another order. Returns whether C can be asked, too.
+ * The same with mistakes: lines are changed in whatever way, are about another event, are missing,
+ * come twice or in another order. Returns whether C can be asked, too.
  */
 static bool make_mistakes(struct scene *scene, uint64_t seed, uint64_t index)
 {

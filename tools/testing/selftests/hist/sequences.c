@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sequences of commands and events, done to the kernel's own triggers and to ours step by step: after each
- * step errno, error_log, triggers and histograms are the same.
+ * Sequences of commands and events, done to the kernel's own triggers and to ours step by step:
+ * after each step errno, error_log, triggers and histograms are the same.
  */
 #define _GNU_SOURCE
 #include "errorlog.h"
@@ -243,7 +243,7 @@ static int act(const char *dir, const char *step)
 	return append(file(dir, event, "trigger"), sized(text));
 }
 
-/* What triggers and histograms say, of all events. */
+/* Returns the texts of the trigger and hist files of all events. */
 static char *state(const char *dir)
 {
 	char *all = strdup(""), *more;
@@ -251,7 +251,7 @@ static char *state(const char *dir)
 	for (unsigned int i = 0; i < 2; i++) {
 		char *lines = slurp(file(dir, events[i], "trigger")), *hist = slurp(file(dir, events[i], "hist"));
 
-		/* what commands there are is not the question */
+		/* The list of available commands may differ. */
 		if (lines && lines[0] == '#')
 			lines[0] = 0;
 		if (asprintf(&more, "%s%s:\n%s%s", all, events[i], lines ? lines : "(unreadable)\n",
@@ -315,7 +315,7 @@ static void run(const struct sequence *sequence)
 		free(ours);
 		free(c_log);
 		free(log);
-		/* what follows would only differ as well */
+		/* All later steps would only differ as well. */
 		if (!same)
 			break;
 	}

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# What the other files of a tracing directory mean for histograms: the lists of tasks in set_event_pid and
-# set_event_notrace_pid, and all that does not keep hits from being counted. C and rhist count the same hits at once, from
-# each source.
+# Effect of the other files of a tracing directory on histograms: the lists of tasks in
+# set_event_pid and set_event_notrace_pid select the hits that are counted, the rest changes
+# nothing. C and rhist count the same hits at once, from each source.
 
 . "$(dirname "$0")/../lib/tracing.sh"
 
@@ -18,7 +18,7 @@ PRINT=events/ftrace/print
 X=instances/rhist_x
 EMIT=instances/rhist_emit
 
-# start: three programs that wait for what they are told
+# start: three programs that wait for orders
 start()
 {
 	mkfifo "$work/a" "$work/b" "$work/c" "$work/from_a" "$work/from_b" "$work/from_c" || exit 1
@@ -49,7 +49,8 @@ tell()
 	[ -z "$answer" ] || echo "$1 could not: $2"
 }
 
-# all LINE: A does it 3 times, B 5 times, C 7 times: an @ stands for the number. So a sum says whose hits are in it.
+# all LINE: A does it 3 times, B 5 times, C 7 times: an @ stands for the number. So a sum says whose
+# hits are in it.
 all()
 {
 	tell A "${1%@*}3${1#*@}"
@@ -64,7 +65,7 @@ list()
 	pids "$3" >"$TRACING/$1/set_event_notrace_pid"
 }
 
-# pids NAMES: of A, of B, or of A,B; for - there are none
+# pids NAMES: prints the pid of A, of B, or both for A,B; nothing for -
 pids()
 {
 	case $1 in
@@ -74,10 +75,11 @@ pids()
 	esac
 }
 
-# Whether other runs show the rest: each step has histograms of all sources, on a slow kernel for half a second each.
+# Whether other runs show the rest: each step has histograms of all sources, on a slow kernel for
+# half a second each.
 brief() { rest_only || [ "$SLOW" ]; }
 
-# For each source of hits an event, and what makes it happen.
+# One line for each source of hits: its event, and an order to `fire` that makes it happen.
 sources()
 {
 	echo 'syscalls/sys_enter_getpgid getpgid 7:@'
@@ -143,7 +145,7 @@ every()
 	done <"$work/orders"
 }
 
-# attach DIR [EVENT]: histograms of C and of rhist on that event, or those of all sources
+# attach DIR [EVENT]: adds histograms of C and of rhist to EVENT, or to the events of all sources
 attach()
 {
 	: >"$work/was_${1##*/}"
@@ -196,7 +198,7 @@ each() { sed "s!^\([^ ]*\) .*!\1: $1!" "$work/sources"; }
 
 # --- set_event_pid and set_event_notrace_pid
 
-# Children of listed tasks. Their hits are those that none of the three has.
+# Children of listed tasks. All hits count here, as the children's pids are none of A, B and C.
 forks()
 {
 	for what in "A -" "- A"; do
@@ -219,8 +221,9 @@ forks()
 # Children are taken off the list when they are gone.
 only_a() { [ "$(cat set_event_pid set_event_notrace_pid)" = $A ]; }
 
-# scheduled EVENT FIRST SECOND: A and B run beside each other and wake who reads their answers. An event of two tasks
-# counts if one of them is listed, or not both are left out. Each line says with which of the two there were hits.
+# scheduled EVENT FIRST SECOND: A and B run beside each other and wake the reader of their answers.
+# An event of two tasks counts if one of them is listed, or not both are left out. Each line names
+# the tasks that had hits without the other one.
 scheduled()
 {
 	trigger="hist:keys=$2,$3:size=2048"
@@ -265,7 +268,7 @@ asleep()
 	sleep 0.05
 }
 
-# step DIR EVENT COMMAND: what the write says
+# step DIR EVENT COMMAND: prints the result of the write
 step() { echo "$1 $3: $(io write "$1/$2/trigger" a "$3")"; }
 
 # All triggers of an event, in the current tracing directory.
@@ -273,7 +276,7 @@ scene()
 {
 	list . A -
 	step . $GETSID hist:keys=common_pid:pause
-	# What needs no record is called before anybody looks at the lists ...
+	# A trigger that needs no record is called before anybody looks at the lists ...
 	step . $GETPGID enable_hist:syscalls:sys_enter_getsid:5
 	tell B "getpgid 7:2"
 	cat $GETPGID/trigger $GETSID/trigger
@@ -349,7 +352,7 @@ removed()
 	done
 }
 
-# Lists and histograms come and go while there are hits.
+# Lists and histograms come and go under hits.
 storm()
 {
 	: >"$work/rain"
@@ -367,7 +370,7 @@ storm()
 	wait $!
 }
 
-# The module goes while there are lists and histograms, and comes back.
+# The module goes while lists and histograms are in use, and comes back.
 reloaded()
 {
 	# Without user events, which keep the module.
@@ -391,7 +394,7 @@ reloaded()
 	detach .
 }
 
-# --- what else there is
+# --- other settings
 
 mask=$(cat "$KERNEL/tracing_cpumask")
 
@@ -461,7 +464,8 @@ sysctl() { echo "/proc/sys/kernel/$1|echo 1 >/proc/sys/kernel/$1|echo 0 >/proc/s
 # tracer NAME FILE: it traces the function of a system call that the file names
 tracer() { echo "$2 ($1)|echo ${SYS_FUNCTION}getpgid >$2; echo $1 >current_tracer|echo nop >current_tracer; echo >$2"; }
 
-# What may be thought to keep hits from being counted: a file that is there, what is done, and what undoes it.
+# Settings that might seem to keep hits from being counted, but do not: a file that must exist, the
+# change, and a command that undoes it.
 settings()
 {
 	cat <<-END
@@ -509,8 +513,8 @@ settings()
 	done
 }
 
-# What keeps marks from being recorded keeps them from being counted: the same, with the numbers in the top directory and
-# in the instance.
+# A setting that keeps marks from being recorded also keeps them from being counted. Same columns,
+# plus the counts in the top directory and in the instance.
 marks()
 {
 	cat <<-END

@@ -2,15 +2,16 @@
 /*
  * sidebyside [--count N] [--seed S] [--index I]
  *
- * Gives the same commands to the kernel's own trigger files and to ours, fires the same events, and compares what
- * can be observed: errno, error_log with its carets (errorlog.h), the line of the trigger, the histogram, hist_debug where the
- * kernel has it, and whether the line, fed back with a `!`, takes the trigger away. First all that rows.h lists, then
- * N texts made from grammar.h with the random numbers of seed S. One to four texts are a script: those after the first
- * are for what it has left. What may differ is listed in differences.h.
+ * Gives the same commands to the kernel's own trigger files and to ours, fires the same events, and
+ * compares all visible results: errno, error_log with its carets (errorlog.h), the line of the
+ * trigger, the histogram, hist_debug where the kernel has it, and whether the line, fed back with a
+ * `!`, removes the trigger. First all rows of rows.h, then N texts made from grammar.h with the
+ * random numbers of seed S. One to four texts are a script: later ones work on the triggers that
+ * the first has left. Known differences are listed in differences.h.
  *
- *   --count N   as many texts; by default 2000, with LONG=1 20000, on a kernel with sanitizers 300
- *   --seed S    by default the same one each time, so that a short run says of a change what it does; in a long
- *               run (--long) another one each time. It is printed.
+ *   --count N   number of texts; by default 2000, with LONG=1 20000, on a kernel with sanitizers 300
+ *   --seed S    by default the same one each time, so that a short run shows the effect of a change;
+ *               in a long run (--long) another one each time. It is printed.
  *   --index I   of all scripts of that seed, only this one, with both sides' answers
  */
 #define _GNU_SOURCE
@@ -21,7 +22,7 @@
 static bool verbose;
 static unsigned int shown_failures;
 
-/* What came of a script. In order: the later ones win. */
+/* Result of a script. In order: the later ones win. */
 enum verdict { SAME, UNASKED, DIFFERENT, FAILED, VERDICTS };
 
 static const char *const verdict_names[] = {
@@ -37,7 +38,7 @@ struct script {
 		bool sibling, truncate;
 		struct text text;
 	} steps[6];
-	char name[80];			/* what it is, for a failure */
+	char name[80];			/* shown with a failure */
 };
 
 static const char *event_file(const char *dir, const struct source *source, bool sibling, const char *file)
@@ -57,7 +58,7 @@ static void note_answer(const char *who, const struct answer *answer)
 	free(log);
 }
 
-/* Tells of a failure, so that it can be had again. */
+/* Prints a failure with all that is needed to reproduce it. */
 static enum verdict failed(const struct script *script, unsigned int step, const struct question *q, const char *what)
 {
 	if (shown_failures++ >= 40)
@@ -114,7 +115,7 @@ static char *file_of_events(const char *dir, const struct source *source, const 
 {
 	char *first = slurp(event_file(dir, source, false, name)), *second, *both;
 
-	/* what commands there are is not the question */
+	/* The list of available commands may differ. */
 	if (first && !strcmp(name, "trigger") && *first == '#')
 		*first = 0;
 	if (!first || !source->sibling)
@@ -147,7 +148,7 @@ static bool any_trigger(const char *dir, const struct source *source)
 	return any;
 }
 
-/* Compares a text of C with ours, taking out what is known to differ. */
+/* Compares a text of C with ours, ignoring known differences. */
 static bool same_text(char *c, const char *ours, bool *differs)
 {
 	if (!c || !ours)
@@ -190,7 +191,7 @@ static void meet(const char *heading)
 		differences[i].tally.met += !strcmp(differences[i].heading, heading);
 }
 
-/* After a command that both have taken: what the files say. */
+/* Compares the files after a command that both sides have accepted. */
 static enum verdict compare_files(const struct script *script, unsigned int step, struct question *q)
 {
 	bool differs = false;
@@ -224,7 +225,7 @@ static enum verdict compare_files(const struct script *script, unsigned int step
 	return differs ? DIFFERENT : SAME;
 }
 
-/* Feeds the lines of our triggers back with a `!`, to both sides, until there are none. */
+/* Feeds the lines of our triggers back with a `!`, to both sides, until all are gone. */
 static enum verdict feed_back(const struct script *script, const struct question *asked)
 {
 	const struct source *source = script->source;
@@ -275,7 +276,7 @@ static enum verdict feed_back(const struct script *script, const struct question
 	return verdict;
 }
 
-/* Takes away what is left on both sides. */
+/* Removes everything that is left on both sides. */
 static bool clean(const struct source *source)
 {
 	for (unsigned int i = 0; i < 2; i++) {
@@ -288,7 +289,7 @@ static bool clean(const struct source *source)
 	return !any_trigger(kernel_dir(), source) && !any_trigger(tracing_dir(), source);
 }
 
-/* Only ours: nothing may break, and what it took goes again. */
+/* Runs a step on our side only: nothing may break, and the trigger can be removed again. */
 static enum verdict ours_alone(const struct script *script, unsigned int step, struct answer *ours)
 {
 	ask(tracing_dir(), script->source, &script->steps[step], ours);
@@ -298,8 +299,9 @@ static enum verdict ours_alone(const struct script *script, unsigned int step, s
 }
 
 /*
- * C and rhist each make a record of an event. What is in them of the moment may differ, when an interrupt comes
- * between; and a kernel thread may be renamed while only one of the two looks. It does not happen each time.
+ * C and rhist each make a record of an event. Flags and preemption count may differ when an
+ * interrupt comes between, and a kernel thread may be renamed while only one of the two looks. It
+ * does not happen each time.
  */
 static bool of_the_moment(const struct script *script)
 {
@@ -310,7 +312,10 @@ static bool of_the_moment(const struct script *script)
 	return !strcmp(script->source->event, tasks.event);
 }
 
-/* Is an answer what a row promises of it? See rows.h. Where C is silent, we are not. */
+/*
+ * Returns true if an answer is as promised by its row (see rows.h). Where C logs nothing, our log
+ * has a sentence.
+ */
 static bool is_as_promised(const struct answer *answer, const char *says, bool of_c)
 {
 	if (!strcmp(says, OK))
@@ -386,7 +391,7 @@ static enum verdict run_once(const struct script *script, const char *says)
 	}
 	forget(&q.c);
 	forget(&q.ours);
-	/* after that there is nothing left */
+	/* By now, both sides must be empty. */
 	if (!fed_back && !clean(script->source))
 		verdict = failed(script, script->count, NULL, "there are triggers left");
 	report = kernel_report();
@@ -471,7 +476,10 @@ static void run_row(unsigned int number, const struct row *row)
 	free(script);
 }
 
-/* What may follow a trigger: itself, with flags, with a change, with a `!`, or something else. */
+/*
+ * Makes a step that follows a trigger: itself, with flags, with a change, with a `!`, or something
+ * else.
+ */
 static void follow(struct step *step, const struct step *first, const struct source *source)
 {
 	static const char *const flags[] = { ":pause", ":cont", ":clear", ":continue", ":pause:clear", ":size=256", ":sort=hitcount.descending" };
@@ -559,8 +567,8 @@ static void run_scripts(uint64_t seed, uint64_t first, uint64_t texts)
 }
 
 /*
- * Keeps the events on for two instances, or off: the calls at them are then not patched in and out by each trigger.
- * Waiting for the end of hits is hurried, too. That makes it several times faster.
+ * Keeps the events on for two instances, or off: the calls at them are then not patched in and out
+ * by each trigger. Waiting for the end of hits is hurried, too. That makes it several times faster.
  */
 static void hold_events(bool on)
 {

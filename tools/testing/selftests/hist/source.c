@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Events whose fields are known to the bit, fired in known numbers from tasks, softirqs, hard interrupts and
- * NMIs: the histogram is the table that is computed here, and it is C's.
+ * Events whose fields are known to the bit, fired in known numbers from tasks, softirqs, hard
+ * interrupts and NMIs: the histogram is the table that is computed here, and it is C's.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -10,7 +10,8 @@
 #include "errorlog.h"
 
 #define SYSTEM "rhist_events"
-#define KEYS 96		/* different fields of the events fired: fewer than the smallest map has entries */
+/* different fields of the events fired: fewer than the smallest map has entries */
+#define KEYS 96
 
 static const char *const contexts[] = { "task", "softirq", "hardirq", "nmi" };
 
@@ -30,7 +31,7 @@ static const char *file(const char *dir, const char *event, const char *name)
 	return pathf("%s/events/" SYSTEM "/%s/%s", dir, event, name);
 }
 
-/* --- what the fields hold */
+/* --- contents of the fields */
 
 #define NUMBER(name, type) \
 	static uint64_t name(uint64_t k) { return (type)(rhist_number(k) >> (64 - 8 * sizeof(type))); }
@@ -66,7 +67,7 @@ static void full(uint64_t k, char key[KEY]) { cut_to(k, key, 7); }
 static void bytes(uint64_t k, char key[KEY]) { cut_to(k, key, 12); }
 static void counted(uint64_t k, char key[KEY]) { cut_to(k, key, 8); }
 static void dynamic(uint64_t k, char key[KEY]) { cut_to(k, key, 255); }
-/* What follows the NUL is part of the key. */
+/* Bytes behind the NUL are part of the key. */
 static void dirty(uint64_t k, char key[KEY])
 {
 	char text[RHIST_TEXT + 1];
@@ -80,7 +81,7 @@ static void dirty(uint64_t k, char key[KEY])
 static const struct field {
 	const char *event, *name;
 	int width;				/* bytes of a number; negative if it is signed */
-	uint64_t (*number)(uint64_t k);		/* what the field holds: this, */
+	uint64_t (*number)(uint64_t k);		/* contents of the field: this, */
 	void (*text)(uint64_t k, char key[KEY]);	/* or this, or only C knows */
 } fields[] = {
 	{ "numbers", "u8", 1, u8, NULL },
@@ -122,7 +123,7 @@ struct entry {
 };
 
 struct table {
-	const struct field *key, *value;	/* it is sorted by the value if there is one */
+	const struct field *key, *value;	/* sorted by the value, if set */
 	bool descending;
 	struct entry entries[KEYS];
 	unsigned int used;
@@ -166,7 +167,7 @@ static bool ordered(const struct table *table, const struct entry *a, const stru
 	return table->key->width < 0 ? (int64_t)a->number <= (int64_t)b->number : a->number <= b->number;
 }
 
-/* Whether the line is that of the entry. */
+/* Returns true if the line shows this entry. */
 static bool is_line(const struct table *table, const struct entry *e, const char *line, size_t len)
 {
 	char key[KEY + 100], value[100] = "", expected[KEY + 300];
@@ -182,7 +183,10 @@ static bool is_line(const struct table *table, const struct entry *e, const char
 	return strlen(expected) == len && !memcmp(line, expected, len);
 }
 
-/* Whether a histogram's text has the lines of the table, each once, in a right order, and its totals. */
+/*
+ * Whether a histogram's text has the lines of the table, each once, in a right order, and its
+ * totals.
+ */
 static bool is_table(struct table *table, const char *text)
 {
 	const struct entry *last = NULL;
@@ -266,9 +270,9 @@ static size_t line_length(const char *text)
 }
 
 /*
- * Whether two hist files are the same. Where the compiler made a function of a tracepoint's call, C's stacks
- * begin there, one before the traced function, and may end one earlier therefore. Those of an older C end after 16
- * functions.
+ * Returns true if two hist files are the same. Where the compiler made a function of a tracepoint's
+ * call, C's stacks begin there, one before the traced function, and may end one earlier therefore.
+ * On an older kernel, C's stacks end after 16 functions.
  */
 static bool same_text(const char *c, const char *ours)
 {
@@ -300,7 +304,10 @@ static bool same_text(const char *c, const char *ours)
 	return !*c && !*ours;
 }
 
-/* The texts of both, C's without what is known to differ. False, with remarks, if they are not the same. */
+/*
+ * Compares the texts of both sides, except for known differences. Prints remarks and returns false
+ * if they differ.
+ */
 static bool same_as_c(const char *event, const char *name)
 {
 	char *c = slurp(file(kernel_dir(), event, name)), *ours = slurp(file(tracing_dir(), event, name));
@@ -319,8 +326,8 @@ static bool same_as_c(const char *event, const char *name)
 #define TABLES 4
 
 /*
- * Attaches a trigger for each table to both, fires in all contexts, and looks at both after each. For an event
- * with tables that cannot be computed here C is the measure alone.
+ * Attaches a trigger for each table to both, fires in all contexts, and looks at both after each.
+ * For an event with tables that cannot be computed here C is the measure alone.
  */
 static void check(const char *event, const char *what, char triggers[TABLES][200], struct table *tables)
 {
@@ -397,7 +404,7 @@ static void check_field(const struct field *field)
 	check(field->event, field->name, triggers, field->number || field->text ? tables : NULL);
 }
 
-/* What C alone can tell. */
+/* Triggers whose expected result can only come from C. */
 static const struct { const char *event, *trigger; } others[] = {
 	{ "numbers", "hist:keys=s8,u16,letter:sort=s8,letter.descending" },
 	{ "numbers", "hist:keys=pointer.hex,flag:vals=s64,s32" },
@@ -424,7 +431,7 @@ static const struct { const char *event, *trigger; } others[] = {
 	{ "stacks", "hist:keys=stack.stacktrace,k:sort=k" },
 };
 
-/* What is no key, no value or nothing to compute with. */
+/* Fields that cannot be keys, values or operands. */
 static const struct { const char *event, *field; } unfit[] = {
 	{ "arrays", "args" }, { "arrays", "words" }, { "arrays", "three" }, { "arrays", "wide" },
 	{ "stacks", "args" }, { "strings", "k" },
@@ -606,7 +613,8 @@ static bool nested(unsigned long begun[4])
 }
 
 /*
- * At every CPU, from every context, count events with as many different keys. shared: the same ones for all.
+ * At every CPU, from every context, count events with as many different keys. shared: the same ones
+ * for all.
  */
 static void storm(const char *name, unsigned long keys, bool shared, unsigned long per_volley)
 {
@@ -685,7 +693,7 @@ static int load(const char *path)
 	return error;
 }
 
-/* Waits for those who are just leaving. */
+/* Retries while the last users are leaving. */
 static int unload(bool patient)
 {
 	for (int i = 0; i < 50; i++) {
@@ -760,7 +768,7 @@ int main(void)
 		char triggers[TABLES][200] = { "" };
 
 #ifndef __x86_64__
-		/* C leaves out as many functions as there are above the traced one on x86: see moments. */
+		/* C leaves out a fixed number of functions, the one that fits x86: see moments. */
 		if (strstr(others[i].trigger, "common_stacktrace")) {
 			skip("C's stacks do not begin at the traced function", "%s", others[i].trigger);
 			continue;

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Stacks by rules that are learned from the kernel's unwinder (rust/orc.c): here each one is compared with the unwinder's, in
-# every context, while return addresses are replaced by kretprobes and the function graph tracer. The first that differs
-# would end the use of rules, and hist_stats would say so.
+# Stacks by rules that are learned from the kernel's unwinder (rust/orc.c): here each one is
+# compared with the unwinder's, in every context, while return addresses are replaced by kretprobes
+# and the function graph tracer. The first that differs would end the use of rules, and hist_stats
+# would say so.
 
 . "$(dirname "$0")/../lib/tracing.sh"
 
@@ -44,7 +45,8 @@ watched()
 	cd "$TRACING/events" && grep -l '^hist:keys=common_stacktrace' */*/trigger | sed 's|/trigger||'
 }
 
-# Interrupts of every kind that find each other at work, and tasks in system calls, with deep stacks.
+# Interrupts of every kind that find each other at work, and tasks in system calls, with deep
+# stacks.
 busy()
 {
 	end=$(($(date +%s) + $1))
@@ -99,8 +101,9 @@ busy $((seconds / 2))
 echo "# $(walks)"
 asked=$(number frames)
 
-# A function that aligns its stack has its sp in another register for some instructions. The unwinder knows no rule for
-# who is interrupted there, and warns in the kernel's log if it is asked without the registers.
+# A function that aligns its stack has its sp in another register for some instructions. The
+# unwinder lacks a rule for a task that is interrupted there, and warns in the kernel's log if it is
+# asked without the registers.
 optimized=$(cat /proc/sys/debug/kprobes-optimization)
 echo 0 >/proc/sys/debug/kprobes-optimization
 offset=0
@@ -130,9 +133,9 @@ watch kprobes/rhist_sp kprobes/rhist_sr kprobes/rhist_sv kprobes/rhist_so kprobe
 busy "$seconds"
 echo "# with kretprobes: $(walks)"
 
-# The unwinder warns in the kernel's log of code that was interrupted in return_to_handler(): so nothing that happens in
-# interrupts is counted meanwhile, such as ktime_get().
-# leave EVENT...: removes the triggers, and notes which of the events below were counted: reading all takes long
+# The unwinder warns in the kernel's log of code that was interrupted in return_to_handler(): so
+# nothing that happens in interrupts is counted meanwhile, such as ktime_get(). leave EVENT...:
+# removes the triggers, and notes which of the events below were counted: reading all takes long
 leave()
 {
 	for event; do
@@ -159,7 +162,7 @@ for event in $shown_events; do
 	yes "$event was counted" grep -qx $event "$work/hit"
 done
 
-# stack: what a kprobe is counted by
+# stack: prints the entries of a kprobe's histogram, whose key is the stack
 stack()
 {
 	watch kprobes/rhist_sp

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The module leaves: never while a file of its is open, always when none is, whatever rains on it, and
- * whoever still has a foot in its directories.
+ * The module leaves: never while a file of its is open, always when none is, whatever rains on it,
+ * and whoever still has a foot in its directories.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -33,7 +33,10 @@ static int unload(void)
 	return syscall(SYS_delete_module, "rhist", O_NONBLOCK) ? -errno : 0;
 }
 
-/* The same, for a module that somebody may still hold for a moment, as a user event does until it is freed. */
+/*
+ * The same, for a module that somebody may still hold for a moment, as a user event does until it
+ * is freed.
+ */
 static int unload_within(int seconds)
 {
 	double until = now() + seconds;
@@ -136,8 +139,8 @@ static const char *const triggers[][2] = {
 #define SNAPSHOT ":onchange($c).snapshot()"
 
 /*
- * A chain: the exit of a system call makes a synthetic event happen, with a field of the entry, for which there is a
- * helper. Its histogram saves, and takes snapshots.
+ * A chain: the exit of a system call fires a synthetic event, with a field of the entry, which
+ * needs a helper trigger. Its histogram saves, and takes snapshots.
  */
 static const char *const chain[][2] = {
 	{ "syscalls/sys_enter_getpgid", "hist:keys=common_pid:p=pid:size=128" },
@@ -156,7 +159,7 @@ static int define_chain(void)
 	return append(pathf("%s/synthetic_events", kernel_dir()), "rhist_uc pid_t p; pid_t q; char who[]");
 }
 
-/* What somebody may keep of the tree without having it open. */
+/* Parts of the tree that a process may keep without having them open. */
 static const char *const kept[] = {
 	".", "events", "events/sched", "events/sched/sched_switch", "events/kprobes/rhist_u", "per_cpu/cpu0",
 	"events/sched/sched_switch/trigger", "events/sched/sched_switch/hist", "events/sched/sched_switch/hist_debug",
@@ -166,7 +169,7 @@ static const char *const kept[] = {
 
 static void *rain(void *cpu)
 {
-	/* it must leave something of the CPUs to those who unload */
+	/* Leave CPU time for the threads that unload. */
 	struct timespec t = { 0, long_run() && !slow_kernel() ? 1000 : 1000000 };
 
 	pin((long)cpu);
@@ -202,7 +205,10 @@ static void *visit(void *unused)
 	return NULL;
 }
 
-/* An error that says: no longer there. The inode of a dead directory has no right left: EACCES. */
+/*
+ * Returns true for an error that means "no longer there". The inode of a dead directory has lost
+ * all rights: EACCES.
+ */
 static bool gone(int error)
 {
 	return error == EACCES || error == ENOENT || error == EIO || error == ENODEV || error == ESTALE || error == ENXIO || error == ENOTDIR;
@@ -226,7 +232,7 @@ static struct child stand_in(const char *name)
 		char c, answer[128] = "";
 		int fd;
 
-		/* nothing else of what the visitor has open just now, nor the other ends of the pipes */
+		/* Close all other files of the visitor, and the other ends of the pipes. */
 		if (dup2(go[0], 100) < 0 || dup2(said[1], 101) < 0)
 			_exit(1);
 		close_range(3, 99, 0);
@@ -263,7 +269,7 @@ static struct child stand_in(const char *name)
 	return child;
 }
 
-/* What the child found wrong; empty if nothing. */
+/* Returns the child's complaint; empty if all is well. */
 static const char *look(struct child *child, char answer[128])
 {
 	answer[0] = 0;
@@ -437,7 +443,7 @@ static void one_round(int round)
 		goto out;
 	}
 	counts(round);
-	/* What was kept of the old tree must not lead into the new one. */
+	/* Paths kept from the old tree must not lead into the new one. */
 	probe_kept(round, fds, "loaded again");
 out:
 	for (; looked < 4; looked++)
@@ -500,7 +506,10 @@ static void under_load(int rounds)
 	if (access("/sys/kernel/debug/kmemleak", W_OK)) {
 		skip("this kernel does not look for leaks", "no leak");
 	} else {
-		/* what is fresh is not judged yet: two scans with a pause between them */
+		/*
+		 * kmemleak does not judge fresh allocations yet: two scans with a pause between
+		 * them
+		 */
 		put_len("/sys/kernel/debug/kmemleak", 0, "scan", 4);
 		sleep_ms(6000);
 		put_len("/sys/kernel/debug/kmemleak", 0, "scan", 4);
@@ -552,7 +561,10 @@ static void instance(void)
 	ok(fd >= 0 && !rmdir(dir) && !load(), "or by rmdir");
 }
 
-/* While a histogram in an instance has a variable, the instance cannot be removed; without the module there is none. */
+/*
+ * While a histogram in an instance has a variable, the instance cannot be removed; unloading the
+ * module removes the histogram.
+ */
 static void variable(void)
 {
 	const char *dir = pathf("%s/instances/rhist_u", kernel_dir());
@@ -570,7 +582,7 @@ static void variable(void)
 
 /* --- the file that is in the root of tracefs for an instant */
 
-/* Who loads the module needs a processor, too. */
+/* Leaves the loader of the module a processor. */
 static void pause_unless_long(void)
 {
 	if (!long_run())
@@ -612,8 +624,9 @@ static void *catch(void *name)
 }
 
 /*
- * While the module is loaded, there is a file of the name of its directory for an instant: whoever opens it has nothing
- * of the module. Listing the directory all the time makes the instant longer.
+ * While the module is loaded, a file of the name of its directory exists for an instant. A process
+ * that opens it gets nothing of the module. Listing the directory all the time makes the instant
+ * longer.
  */
 static void instant(int rounds)
 {

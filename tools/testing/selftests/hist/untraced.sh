@@ -19,7 +19,7 @@ mkfifo "$work/to" "$work/from" || exit 1
 fire=$!
 exec 7>"$work/to" 8<"$work/from"
 
-# hit N: has the event happen so often; what has happened on the way was not traced
+# hit N: makes the event happen N times; traces only these events, not the steps around them
 hit()
 {
 	echo 1 >tracing_on
@@ -77,7 +77,7 @@ quiet()
 	total Dropped "$event/hist" >"$work/dropped"
 	functions >"$work/with"
 	more >"$work/more"
-	# What interrupts have called meanwhile is not called so often again.
+	# Functions that interrupts have called meanwhile are not called so often again.
 	if [ -s "$work/more" ]; then
 		hit $hits
 		functions >"$work/with"
@@ -135,7 +135,7 @@ quiet 'hist:keys=common_pid:vals=(common_timestamp-$ts0).dist'
 quiet 'hist:keys=common_pid:vals=(common_timestamp-$ts0).max'
 : >"$other/trigger"
 
-# Whose hits are counted.
+# With set_event_pid, which selects the tasks whose hits are counted.
 echo $fire >set_event_pid
 baseline
 quiet 'hist:keys=pid'
@@ -153,8 +153,8 @@ else
 	skip "a record that the kernel makes" "no event probes"
 fi
 
-# What of a hit belongs to the kernel, or to the C part of the module: no kprobe of a user can be
-# there.
+# Parts of a hit that belong to the kernel, or to the C part of the module: a user's kprobe cannot
+# be there.
 echo nop >current_tracer
 echo >set_ftrace_pid
 echo 1408 >buffer_size_kb

@@ -13,14 +13,15 @@
 [ "$OWN_NAMESPACE" ] || OWN_NAMESPACE=1 exec unshare -m "$0" "$@"
 . "$(dirname "$0")/../lib/ftrace.sh"
 
-# The differences, each with its reason: NAME C RHIST REASON. One that does not occur is a failure, too.
+# The differences, each with its reason: NAME C RHIST REASON. One that does not occur is a failure,
+# too.
 known()
 {
 	sed 's/^\t*//' <<-'END'
 	END
 }
 
-# What shows nothing where the processor is emulated, each with its reason: NAME REASON.
+# Scripts that show nothing on an emulated processor, each with its reason: NAME REASON.
 left_out()
 {
 	# scripts/vm has loaded it there.
@@ -31,8 +32,8 @@ left_out()
 	END
 }
 
-# One that takes longer is ended, and its result is TIMEOUT. The longest takes a minute where the processor is emulated,
-# and six when many others are at work.
+# One that takes longer is ended, and its result is TIMEOUT. The longest takes a minute where the
+# processor is emulated, and six when many others are at work.
 limit=900
 # So many have to pass with both, or it is not the set-up that was meant.
 enough=130
@@ -58,7 +59,8 @@ chmod +x "$work/bin/modprobe"
 # family PID: the processes that it has started
 family() { for child in $(pgrep -P "$1"); do family "$child"; echo "$child"; done; }
 
-# watch PID LOGS: ends what has taken too long, in ftracetest with this PID; there is one more log for each script
+# watch PID LOGS: ends scripts that take too long, in the ftracetest with this PID; each script adds
+# a log
 watch()
 {
 	begun= waited=0
@@ -86,8 +88,8 @@ results()
 		"==="*) watch "$(cat "$work/pid")" "$logs" & continue ;;
 		"["*"["[A-Z]*"]") ;;
 		"#"* | "") continue ;;
-		# It cannot remove the instance in which trigger-trace-marker-hist has counted marks: see "Instances
-		# whose marks are counted" in differences.rst.
+		# It cannot remove the instance in which trigger-trace-marker-hist has counted
+		# marks: see "Instances whose marks are counted" in differences.rst.
 		*) echo "# $line"; continue ;;
 		esac
 		number=${line#"["} number=${number%%"]"*}
@@ -123,7 +125,7 @@ listed()
 		$1 == name && $2 == c && $3 == rhist { sub(/([^ ]+ +){3}/, ""); print; found = 1 } END { exit !found }'
 }
 
-# names SCRIPT...: what they are called, also where they run once more in an instance
+# names SCRIPT...: prints their names, twice for scripts that also run in an instance
 names()
 {
 	for script; do
@@ -133,7 +135,7 @@ names()
 	done
 }
 
-# differing NAME...: the scripts of those that end in two ways, for no reason that is known
+# differing NAME...: prints the scripts that end differently for C and rhist, for no known reason
 differing()
 {
 	for name; do
@@ -166,7 +168,7 @@ point()
 	fi
 }
 
-# The names of scripts have no blanks.
+# Names of scripts contain no blanks.
 least=1
 if [ $# -gt 0 ]; then
 	set -- $(tests "$@")
@@ -191,7 +193,7 @@ for folder in $(for script; do dirname "$script"; done | sort -u); do
 	done
 	[ "$scripts" ] || continue
 	both $scripts
-	# Many depend on what happens within some time.
+	# Many depend on something happening within some time.
 	again=$(differing $(names $scripts))
 	if [ "$again" ]; then
 		echo "# once more: $(names $again | tr '\n' ' ')"

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The worked examples of the kernel's histogram design notes (Documentation/trace/histogram-design.rst): the commands
-# as they are printed there, and what hist_debug says then, which is printed here as this kernel prints it: with the
-# functions, and the sizes of today. Where the kernel has hist_debug, C has to say the same.
+# The worked examples of the kernel's histogram design notes
+# (Documentation/trace/histogram-design.rst): the commands as they are printed there, and what
+# hist_debug says then, which is printed here as this kernel prints it: with the functions, and the
+# sizes of today. Where the kernel has hist_debug, C has to say the same.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 # --- hist_debug, piece by piece
@@ -147,8 +148,9 @@ waking=sched/sched_waking switch=sched/sched_switch
 # As the events are defined. The file format shows the number.
 comm='char[TASK_COMM_LEN]'
 
-# example NAME [LEFT]: what stdin gives are commands, as the notes have them, "cat" for the events whose hist_debug is
-# looked at, and what takes it away again, but for LEFT. $work/expected_debug is what hist_debug has to say.
+# example NAME [LEFT]: what stdin gives are commands, as the notes have them, "cat" for the events
+# whose hist_debug is looked at, and what takes it away again, but for LEFT. $work/expected_debug is
+# what hist_debug has to say.
 example()
 {
 	cat >"$work/commands"
@@ -157,7 +159,8 @@ example()
 		[ "$dir" = "$TRACING" ] || who=C
 		(
 			cd "$dir" || exit 1
-			# Which event has which variable is no question to be asked of two at once.
+			# One side at a time: its triggers are gone before the other side runs the
+			# same commands.
 			: >"$work/failed"
 			while IFS= read -r command; do
 				case $command in
@@ -341,7 +344,7 @@ END
 	tracking
 	match 0 sched sched_waking
 } >"$work/expected_debug"
-# What the notes have to take it away is not the line that there is.
+# The notes remove the trigger with a line that does not match it, so it stays.
 left='hist:keys=pid:vals=hitcount:waking_pid=pid,ts0=common_timestamp.usecs:sort=hitcount:size=2048:clock=global [active]'
 example 'Alias test' "$left" <<'END'
 echo 'wakeup_latency u64 lat; pid_t pid; char comm[16]' >> synthetic_events
