@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Descriptors that are passed on, and files that a user has no right to.
+// Descriptors passed to other processes, and files that a user lacks the rights for.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <linux/aio_abi.h>
@@ -201,7 +201,7 @@ static void files_without_rights(void)
 		}
 }
 
-/* --- what else can be done with a descriptor --- */
+/* --- other system calls on a descriptor --- */
 
 static volatile int some_fd = -1;
 

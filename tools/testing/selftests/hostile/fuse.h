@@ -81,8 +81,8 @@ static void serve(int fd, unsigned int open_flags)
 }
 
 /*
- * Starts a server and becomes its user; the mount is what fusermount would do for that user. Called as root.
- * fuse_file() opens its file.
+ * Starts a server and becomes its user; the mount is what fusermount would do for that user. Called
+ * as root. fuse_file() opens its file.
  */
 static void start_fuse(unsigned int open_flags)
 {

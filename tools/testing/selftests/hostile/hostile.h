@@ -2,22 +2,22 @@
 /*
  * Attacks, and the watchers that must go on meanwhile.
  *
- * An attack is a function that runs as a user who may open user_events_data and nothing else, until it is
- * killed with all its processes. The watchers run all the time, in processes of their own:
+ * An attack is a function that runs as a user who may open user_events_data and nothing else, until
+ * it is killed with all its processes. The watchers run all the time, in processes of their own:
  *
  *   tracing   root enables and disables events, sets and removes a hist trigger, and reads
  *   program   another user registers and unregisters, deletes, and forks
  *   writing   and writes events whenever its bit is set
  *   machine   patches code of the kernel and waits for all processors, as tracing does, without tracing
  *
- * Each repeats a list of steps, which are timed. Before the first attack they are timed while
- * nothing goes on but as many processes as an attack has, which only compute: that is the baseline.
- * A step is late if it takes more than a second, more than FACTOR times the longest step of the
- * baseline, and more than FACTOR times what the machine itself takes during the attack. The machine
- * of a guest may stand still or become slow at any time, also for a single processor and after the
- * baseline was taken; what holds up others does so whenever it is done. So if a step was late, the
- * baseline is taken anew and the attack repeated, and it fails if a step is late in each of RUNS
- * runs; if what a step sees is wrong; or if something is left when the attack's processes are gone.
+ * Each repeats a list of steps, which are timed. Before the first attack they are timed beside as
+ * many processes as an attack has, which only compute: that is the baseline. A step is late if it
+ * takes more than a second, more than FACTOR times the longest step of the baseline, and more than
+ * FACTOR times the time of the machine watcher during the attack. The machine of a guest may stand
+ * still or become slow at any time, also for a single processor and after the baseline was taken,
+ * while a real attack holds up others each time it is run. So if a step was late, the baseline is
+ * taken anew and the attack repeated. The attack fails if a step is late in each of RUNS runs, if a
+ * step has a wrong result, or if something is left when the attack's processes are gone.
  */
 #ifndef HOSTILE_H
 #define HOSTILE_H
@@ -55,7 +55,7 @@ struct attack {
 
 struct step {
 	const char *name;
-	/* Whether what it sees is right. */
+	/* Runs the step. Returns false if its result is wrong. */
 	bool (*run)(void);
 };
 
@@ -79,7 +79,10 @@ static struct board {
 	/* Writes of the program that were begun, and that succeeded. */
 	volatile unsigned long begun, written;
 	struct watcher tracing, program, writing, machine;
-	/* What the attack has done, why it cannot be made here, and what should have been refused. */
+	/*
+	 * Number of things that the attack has done, the reason why it cannot be made here, and
+	 * anything that should have been refused.
+	 */
 	volatile unsigned long did;
 	char skipped[80], found[160];
 } *board;
@@ -177,7 +180,10 @@ __maybe static void *pages_of(long count)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-/* Has faults in pages wait for an answer that never comes: of pages that are missing, or write-protected. */
+/*
+ * Has faults in pages wait for an answer that never comes: of pages that are missing, or
+ * write-protected.
+ */
 __maybe static void keep_away(void *at, long count, int mode)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -221,7 +227,10 @@ static bool hist_is_set(void)
 	return !append(pathf("%s/events/user_events/%s/trigger", tracing_dir(), GOOD), trigger) && bit_is(true);
 }
 
-/* All that the program wrote between two readings, and nothing else; a write may be under way at each. */
+/*
+ * All that the program wrote between two readings, and nothing else; a write may be under way at
+ * each.
+ */
 static bool hist_counts(void)
 {
 	const char *path = pathf("%s/events/user_events/%s/hist", tracing_dir(), GOOD);
@@ -382,8 +391,8 @@ static bool writes(void)
 static const struct step writing_steps[] = { { "writes", writes }, {} };
 
 /*
- * What most steps of tracing wait for: that all processors see a change of the kernel's code, and that RCU's readers are
- * done. A machine that is slow, or has others at work on it, takes as much longer for this.
+ * The waits of most tracing steps: for all processors to see a change of the kernel's code, and for
+ * RCU's readers. Both take longer on a slow or busy machine.
  */
 static bool patches_and_waits(void)
 {
@@ -452,7 +461,10 @@ static void program(int ready)
 static struct watcher *watchers[WATCHERS];
 static pid_t watcher_pids[3];
 
-/* Seconds that a step may take: at least; by the baseline; and at most, however slow the machine is meanwhile. */
+/*
+ * Seconds that a step may take: at least; by the baseline; and at most, however slow the machine is
+ * meanwhile.
+ */
 static double least = 1, limit, most = 5;
 
 /* Seconds that a step may take during this attack. */
@@ -479,7 +491,10 @@ static struct progress progress(void)
 	return progress;
 }
 
-/* Whether each watcher has gone through all its steps that many times since, and is in another step by now. */
+/*
+ * Whether each watcher has gone through all its steps that many times since, and is in another step
+ * by now.
+ */
 static bool rounds(struct progress since, unsigned int count)
 {
 	for (int i = 0; i < WATCHERS; i++) {
@@ -504,7 +519,9 @@ static bool is_stuck(void)
 	return false;
 }
 
-/* Waits for some time, for a whole round, and for the attack to begin; or until a watcher is stuck. */
+/*
+ * Waits for some time, for a whole round, and for the attack to begin; or until a watcher is stuck.
+ */
 static void let_watch(double seconds)
 {
 	struct progress since = progress();
@@ -562,8 +579,9 @@ static bool is_clean(void)
 }
 
 /*
- * What an attacker does for the baseline: there is an event, and a bit. Otherwise it takes time from the watchers, as
- * attackers do that always run: on fewer processors than there are of these, watchers wait for their turn.
+ * Stands in for an attacker in the baseline: registers a bit for an event, and computes. It takes
+ * time from the watchers like an attacker that always runs: with fewer processors than these,
+ * watchers wait for their turn.
  */
 static void only_computes(void)
 {
@@ -583,7 +601,10 @@ static pid_t start_attack(const struct attack *attack)
 
 	if (!pid) {
 		setpgid(0, 0);
-		/* What is measured is waiting for locks, not for a processor; if there is one for each. */
+		/*
+		 * The watchers measure waiting for locks, not for a processor; on a single
+		 * processor this does not help.
+		 */
 		if (sysconf(_SC_NPROCESSORS_ONLN) > 1 && nice(10) < 0)
 			_exit(1);
 		if (!attack->prepares)
@@ -631,7 +652,7 @@ static void take_baseline(void)
 	within_seconds(20, is_clean());
 }
 
-/* Whether a step of a watcher was late. Tells of the longest, or of all that were late. */
+/* Returns true if a step of a watcher was late. Prints the longest step, or all late ones. */
 static bool is_late(const struct watcher *watcher)
 {
 	int worst = 0;
@@ -747,7 +768,7 @@ static void start_watchers(void)
 	watcher_pids[2] = start_watcher(&board->machine);
 }
 
-/* Runs all attacks, or those whose name contains an argument. */
+/* Runs all attacks, or only those with an argument in their name. */
 __maybe static int run_attacks(const struct attack *attacks, int argc, char **argv)
 {
 	static const char *const uffd = "/proc/sys/vm/unprivileged_userfaultfd";

@@ -21,7 +21,7 @@ static void waits_for_ever(long which)
 	volatile unsigned int bit;
 	int fd = open_evil();
 
-	/* Before, since what follows is meant to take for ever. */
+	/* Count it now, since the call is meant to take for ever. */
 	did();
 	switch (which) {
 	case 0: ioctl(fd, DIAG_IOCSREG, at); break;
@@ -144,8 +144,8 @@ static void fuse_under_bits(void)
 }
 
 /*
- * mmap() of a file that is read directly waits for its page, which another process reads, while it holds
- * mmap_lock for writing.
+ * mmap() of a file that is read directly waits for its page, which another process reads, while it
+ * holds mmap_lock for writing.
  */
 static void mmap_lock_is_kept(void)
 {
@@ -201,7 +201,7 @@ static void shared_file_is_kept(void)
 	threads(4, reads_for_ever);
 }
 
-/* --- memory that there is none of --- */
+/* --- memory that nobody can get --- */
 
 /* A control group at its limit, whose processes can be killed, but do not give anything back. */
 enum { GROUP_MB = 48, DECOYS = 40, DECOY_KB = 512 };
@@ -252,7 +252,10 @@ static void becomes_decoy(void)
 	mmap(NULL, page, PROT_READ, MAP_PRIVATE, file, 0);
 }
 
-/* Up to so many bytes below its limit. Nobody is killed for what is in a file. */
+/*
+ * Fills the group up to `less` bytes below its limit, with a file: its memory has no process to be
+ * killed for.
+ */
 static void fill_group(long less)
 {
 	static char bytes[1 << 16];
@@ -297,7 +300,7 @@ static void be_at_the_limit(int processes, void (*run)(long which))
 	long before = killed_in_group();
 
 	start_fuse(FOPEN_DIRECT_IO | FOPEN_KEEP_CACHE);
-	/* Who waits for memory has done so for some seconds by then. */
+	/* By then, tasks have waited for memory for some seconds. */
 	if (!fork()) {
 		while (killed_in_group() < before + DECOYS / 8)
 			sleep_ms(100);
@@ -498,7 +501,7 @@ static void limits_change(void)
 	threads(2, registers_with_limits);
 }
 
-/* What a process has is written by its parent through /proc, or mapped from user_events_data. */
+/* A parent writes to its child's memory through /proc, also to a mapping of user_events_data. */
 static void memory_is_written_through_proc(void)
 {
 	volatile unsigned int *bits = (void *)pages_of(1);

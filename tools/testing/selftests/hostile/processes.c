@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Processes that come, go, stop and are stopped in the middle of what they do.
+// Processes that come, go, stop, and are stopped in the middle of a step.
 #define _GNU_SOURCE
 #include <sys/mount.h>
 #include <sys/ptrace.h>
@@ -88,7 +88,10 @@ static void vfork_storm(void)
 	}
 }
 
-/* A child with threads that work ends at some moment: by itself, by a signal, or by executing a program. */
+/*
+ * A child with threads that work ends at some moment: by itself, by a signal, or by executing a
+ * program.
+ */
 static void ends_in_the_middle(void (*end)(pid_t pid, bool child))
 {
 	for (;;) {
@@ -231,7 +234,7 @@ static void ptrace_in_the_middle(void)
 			traces(i % 2);
 }
 
-/* In a user namespace of its own a user is root, but has no right that the module asks for. */
+/* In a user namespace of its own a user is root, but lacks the rights that the module asks for. */
 static void is_root_inside(void)
 {
 	volatile unsigned int bit;
@@ -267,7 +270,9 @@ static void namespaces(void)
 				cannot("no user namespaces");
 			append("/proc/self/uid_map", pathf("0 %d 1", uid));
 			if (!fork()) {
-				/* What is over user_events_data is this namespace's own. */
+				/*
+				 * A mount over user_events_data is visible in this namespace only.
+				 */
 				mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL);
 				is_root_inside();
 				mount("/dev/null", data_path(), NULL, MS_BIND, NULL);

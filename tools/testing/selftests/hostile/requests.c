@@ -104,7 +104,7 @@ static void registers_and_exits(void)
 	}
 }
 
-/* --- what is wrong --- */
+/* --- mistakes --- */
 
 static void *anywhere(void)
 {
@@ -160,7 +160,7 @@ static void describes_wrongly(__maybe long which)
 		int len = sprintf(text, "ho_evil ");
 
 		if (below(8) == 0) {
-			/* As long as it may be, and longer; or as many fields as there is room for. */
+			/* About the longest possible text, or longer; or as many fields as fit. */
 			for (int i = 0; len < 510; i++)
 				len += below(2) ? sprintf(text + len, "u8 %c%d;", 'a' + i % 26, i) : sprintf(text + len, "x");
 			text[505 + below(12)] = 0;

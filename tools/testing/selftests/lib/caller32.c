@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One system call of a 32-bit program; no C library for those is needed.
+ * One system call of a 32-bit program, without a 32-bit C library.
  *
  *   caller32 CALL PATH|FD [ARGUMENT [TEXT]]
  *
- * Opens a path for reading, or for writing if there is a TEXT; a number is a descriptor that is open already. Prints
- * the return value of the call, a colon, and the bytes that were read.
+ * Opens a path for reading, or for writing if TEXT is given; a number is a descriptor that is open
+ * already. Prints the return value of the call, a colon, and the bytes that were read.
  */
 #include <asm/unistd_32.h>
 

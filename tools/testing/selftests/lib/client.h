@@ -17,7 +17,10 @@ __maybe static const char *data_path(void)
 	return pathf("%s/user_events_data", tracing_dir());
 }
 
-/* Whether the kernel has user events, too: then its own are in its tracing directory, in place of ours. */
+/*
+ * Whether the kernel has user events, too: then its own are in its tracing directory, in place of
+ * ours.
+ */
 __maybe static bool kernel_has_own(void)
 {
 	struct stat ours, kernels;
@@ -117,7 +120,10 @@ __maybe static bool exists(const char *event)
 	return !access(event_file(event, "format"), F_OK);
 }
 
-/* The group that user_events_data is opened to, as an administrator would do it; or to nobody again. */
+/*
+ * The group that user_events_data is opened to, as an administrator would do it; or to nobody
+ * again.
+ */
 enum { SOME_GROUP = 4711 };
 __maybe static void open_to_group(bool open)
 {
@@ -133,7 +139,9 @@ __maybe static void become_user(uid_t uid)
 		_exit(99);
 }
 
-/* A point that is otherwise with C, see Documentation/differences.rst; nothing of it is done then. */
+/*
+ * A point that is otherwise with C, see Documentation/differences.rst; nothing of it is done then.
+ */
 #define ours(passed, name) do {					\
 	if (testing_c())					\
 		skip("otherwise with C", name);			\
@@ -157,7 +165,7 @@ __maybe static void map_anew(volatile void *at, long page)
 		die("mmap: %s", strerror(errno));
 }
 
-/* User-mode Linux has no perf, nor ids of events. */
+/* User-mode Linux lacks perf and ids of events. */
 __maybe static bool have_perf(void)
 {
 	return !access("/proc/sys/kernel/perf_event_paranoid", F_OK);

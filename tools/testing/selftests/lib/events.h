@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Events that the tests make for themselves, and calls that fire them and others a known number of times. Include
- * it with _GNU_SOURCE defined.
+ * Events that the tests make for themselves, and calls that fire them and others a known number of
+ * times. Include it with _GNU_SOURCE defined.
  */
 #ifndef EVENTS_H
 #define EVENTS_H

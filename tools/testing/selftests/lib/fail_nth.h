@@ -12,8 +12,8 @@
 static int nth = -1;
 
 /*
- * What an operation may say when something failed. Where copies to and from user space can be made to fail
- * they are counted with the allocations.
+ * Errors that an operation may return after an injected failure. Where copies to and from user
+ * space can be made to fail, they are counted with the allocations.
  */
 static bool excused(int error)
 {
@@ -30,7 +30,10 @@ static void fail(int n)
 		die("fail-nth: %s", strerror(errno));
 }
 
-/* Whether the allocation came and failed. If not, it may be a copy of this function that fails instead. */
+/*
+ * Whether the allocation came and failed. If not, it may be a copy of this function that fails
+ * instead.
+ */
 static bool failed(void)
 {
 	char text[16] = "";

@@ -4,7 +4,7 @@
  * fire [-c CPU] -i
  *
  * Makes events whose number and arguments are known:
- *   getpgid PID   syscalls:sys_enter_getpgid and whatever probes that call; PID as unsigned long
+ *   getpgid PID   syscalls:sys_enter_getpgid and any probes that call hits; PID as unsigned long
  *   getsid PID    likewise
  *   chdir NAME    syscalls:sys_enter_chdir; NAME should not exist
  *   name COMM     task:task_rename, to COMM
@@ -19,8 +19,8 @@
  *   spin USECS    keeps the processor busy for so long
  * COUNT is 1 if it is not given. "fire offset" prints the offset of rhist_mark() in this file.
  *
- * With -i the same process does what the lines say that it reads, and answers each with one, which is empty unless it
- * failed. A line is as the arguments, or
+ * With -i the same process reads lines, obeys them, and answers each with one line, which is empty
+ * unless it failed. A line has the same form as the arguments, or
  *   write PATH TEXT   one write of TEXT, which begins behind one space
  *   fork LINE         a child does that
  */

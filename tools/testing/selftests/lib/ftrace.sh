@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# Shared by the tests that run the kernel's own ftracetest. To be sourced, in a mount namespace of its own: it makes
-# $ftrace, a copy of these tests, and programs that they want.
+# Shared by the tests that run the kernel's own ftracetest. To be sourced, in a mount namespace of
+# its own: it makes $ftrace, a copy of these tests, and programs that they want.
 
-# In memory: the test of kmem_cache_free looks for its most frequent caller among the kernel's built-in
-# functions, and a root file system from a module (9p) would be that caller. So ls has to be there, too.
+# In memory: the test of kmem_cache_free looks for its most frequent caller among the kernel's
+# built-in functions, and a root file system from a module (9p) would be that caller. So ls has to
+# be there, too.
 export TMPDIR=/dev/shm
 . "$(dirname "$0")/../lib/tracing.sh"
 mkdir "$work/bin"
@@ -21,7 +22,7 @@ ftrace=$work/ftrace
 mkdir "$ftrace"
 cp -r "$upstream/ftracetest" "$upstream/test.d" "$ftrace/"
 
-# They wake up processes called ping. Where there is no network, one by that name has to do.
+# They wake up processes called ping. Without a network, a stand-in of that name has to do.
 ip link set lo up 2>/dev/null
 if ! ping -c 1 127.0.0.1 >/dev/null 2>&1; then
 	cat >"$work/bin/ping" <<-'END'

@@ -2,23 +2,25 @@
 /*
  * load COMM KIND [N [ARG]]
  *
- * Does something N times under the name COMM, so that what a recipe counts for that name is known. It prints what it knows
- * itself, one "NAME NUMBER" a line:
+ * Does something N times under the name COMM, so that the right count of a recipe for that name is
+ * known. Prints its own numbers, one "NAME NUMBER" a line:
  *   wall, cpu        nanoseconds that it took, and that it ran
  *   switches, outer_switches
  *                    how often it was switched out; the second also before it took the name and after
  *   faults, outer_faults
  *                    likewise page faults
- * and what some kinds add. Kinds:
+ * and those that some kinds add. Kinds:
  *   getpgid          calls getpgid(0)
  *   badfd            closes no file: EBADF
  *   sleep USECS      sleeps for so long
  *   many USECS       makes a thread that sleeps for so long; N of them sleep at once
  *   spin USECS       keeps the processor busy for so long, then sleeps for a millisecond
- *   ring COMM        wakes up a child of this name by a pipe, every 5 milliseconds; the child sleeps until then
+ *   ring COMM        wakes up a child of this name by a pipe, every 5 milliseconds; the child sleeps
+ *                    until then
  *   exec FILE        runs FILE in a child
  *   signal           sends itself SIGUSR1, which it ignores
- *   reuse USECS      makes a child that exits at once, and waits for so long; all of them have the same number
+ *   reuse USECS      makes a child that exits at once, and waits for so long; all of them have the
+ *                    same number
  *   handler USECS    sleeps until a signal interrupts it after so long
  *   alarm USECS      waits for an interval timer; adds "late", the nanoseconds that it waited too long
  *   tty              writes a line to a pseudoterminal, and reads it at the other end
@@ -28,15 +30,18 @@
  *   read FILE        reads 4096 bytes past the page cache; a multiple of that from where it was before
  *   sync FILE        writes 4096 bytes, and calls fsync()
  *   vfs FILE         opens FILE, reads 1 byte twice, writes 1 byte three times
- *   lock FILE        writes to FILE while a thread that writes to it holds its lock; for 50 milliseconds after it waits. That of
- *                    a FIFO is a mutex, and the thread takes it once more for 50 milliseconds before the other one can
- *   send BYTES       sends so many to itself by TCP, reads them, and sends one back; adds "port", and "rtt" in microseconds
+ *   lock FILE        writes to FILE while a thread that writes to it holds its lock; for 50
+ *                    milliseconds after it waits. A FIFO's lock is a mutex, and the thread takes it
+ *                    once more for 50 milliseconds before the other one can
+ *   send BYTES       sends so many to itself by TCP, reads them, and sends one back; adds "port", and
+ *                    "rtt" in microseconds
  *   connect          connects to itself by TCP, and closes after 30 milliseconds; adds "port"
  *   connect6         likewise, by IPv6
  *   refuse           tries to connect to itself by TCP where nobody listens
  *   lose             sends one byte to a socket that drops it, until it was sent again
  *   drop             sends N packets by UDP to a socket that drops them
- *   user             registers user_events:rhist_load, says "registered 1", and writes it N times after it got a line
+ *   user             registers user_events:rhist_load, says "registered 1", and writes it N times after
+ *                    it got a line
  *   fill             touches pages of a control group until it is killed
  */
 #define _GNU_SOURCE
@@ -84,7 +89,7 @@ static int64_t now(clockid_t clock)
 	return time.tv_sec * 1000000000LL + time.tv_nsec;
 }
 
-/* Whatever fails here fails the test: what was to be counted is not known then. */
+/* Any failure here fails the test, since the right counts are unknown then. */
 static long check(long result, const char *what)
 {
 	if (result < 0)
@@ -340,8 +345,8 @@ static void vfs(void)
 }
 
 /*
- * Opened before, since that takes the mutex of a FIFO, too: by who has its lock, and by who waits
- * for it.
+ * Opened before, since opening takes the mutex of a FIFO, too: once by the thread that holds its
+ * lock, and once by the one that waits for it.
  */
 static int holds, waits;
 static int pages;
@@ -382,10 +387,7 @@ static int sleeps(pid_t task)
 	return state == 'D';
 }
 
-/*
- * The one who has the lock of the file writes what is in pages that this thread does not provide
- * for a while.
- */
+/* The holder of the file's lock writes from pages that this thread does not provide for a while. */
 static void lock(void)
 {
 	char *page = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -554,7 +556,7 @@ static void drop(void)
 		check(getsockname(to, (void *)&address, &len), "getsockname");
 		drop_all(to);
 	}
-	/* What a filter drops is no error of who sent it. */
+	/* A filter drops the packet without an error for the sender. */
 	check(sendto(from, "", 1, 0, (void *)&address, sizeof(address)), "sendto");
 }
 

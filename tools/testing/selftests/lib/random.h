@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Random numbers, texts that are put together with them, changes to such texts, and which of them a program makes. */
+/*
+ * Random numbers, texts that are put together with them, changes to such texts, and which of them a
+ * program makes.
+ */
 #ifndef RANDOM_H
 #define RANDOM_H
 
@@ -23,7 +26,9 @@ __maybe static void seed_random(uint64_t seed, uint64_t index)
 	random_state = seed * 0x9e3779b97f4a7c15 + index * 0xd1342543de82ef95 + 1;
 }
 
-/* Which inputs are made: so many with this seed from the first on, or only the one with this index. */
+/*
+ * Which inputs are made: so many with this seed from the first on, or only the one with this index.
+ */
 struct choice {
 	uint64_t count, seed, index;
 	bool single;
@@ -33,7 +38,7 @@ struct choice {
 	{ "count", required_argument, NULL, 'c' }, { "seed", required_argument, NULL, 's' }, \
 	{ "index", required_argument, NULL, 'i' }
 
-/* What is made without options: in a long run with another seed each time. */
+/* Defaults without options: a long run has another seed each time. */
 __maybe static struct choice choose(uint64_t count)
 {
 	struct choice choice = { .count = count, .seed = 1 };
@@ -213,7 +218,8 @@ __maybe static void mutate_once(struct text *text)
 			replace(text, word, end, digits, strlen(digits));
 		}
 		break;
-	case 12:		/* a byte, or a piece, over and over, up to more than may be written */
+	/* a byte, or a piece, over and over, up to more than may be written */
+	case 12:
 		if (percent(15)) {
 			size_t much = percent(50) ? below(600) : 3000 + below(1500);
 			char byte = special[below(sizeof(special) - 1)];

@@ -2,7 +2,8 @@
 #
 # The Test Anything Protocol in shell, for all tests in it. To be sourced, by sh or bash.
 #
-# A point that fails shows what a command said, and the files named in $shown. $work is a folder that is gone at the end.
+# A failed point prints the output of its command, and the files named in $shown. $work is a folder
+# that is removed at the end.
 
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT

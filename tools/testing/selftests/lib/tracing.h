@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Reading and writing the files of a tracing directory. Include <stdio.h> users define _GNU_SOURCE first. */
+/*
+ * Reading and writing the files of a tracing directory. Include <stdio.h> users define _GNU_SOURCE
+ * first.
+ */
 #ifndef TRACING_H
 #define TRACING_H
 
@@ -24,8 +27,8 @@
 #define __maybe __attribute__((unused))
 
 /*
- * For the definition of a probe: the function of a system call, an instruction inside of it, and the first argument of
- * the call, which that function gets in the registers of the program.
+ * For the definition of a probe: the function of a system call, an instruction inside of it, and
+ * the first argument of the call, which that function gets in the registers of the program.
  */
 #ifdef __aarch64__
 #define SYS_FUNCTION(name)	"__arm64_sys_" name
@@ -74,7 +77,10 @@ __maybe static bool slow_kernel(void)
 	return set && *set;
 }
 
-/* How often something is tried that may go wrong: in a short run, where a kernel looks for faults, and in a long run. */
+/*
+ * How often something is tried that may go wrong: in a short run, where a kernel looks for faults,
+ * and in a long run.
+ */
 __maybe static int repeats(int few, int more, int many)
 {
 	return long_run() ? many : slow_kernel() ? more : few;
@@ -96,15 +102,17 @@ __maybe static bool rest_only(void)
 }
 
 /*
- * User-mode Linux, which has one processor, neither probes nor perf, and in which strnlen_user() takes what it
- * cannot read for a negative length.
+ * Returns true on user-mode Linux, which has one processor, neither probes nor perf, and in which
+ * strnlen_user() takes unreadable memory for a negative length.
  */
 __maybe static bool user_mode_linux(void)
 {
 	return !access("/proc/exitcode", F_OK);
 }
 
-/* How many of the contexts of rhist_events there are. The last one is NMI, which only x86 has. */
+/*
+ * Returns how many contexts rhist_events can fire in here. The last one is NMI, which only x86 has.
+ */
 __maybe static int contexts_there(void)
 {
 #ifdef __x86_64__
@@ -178,8 +186,8 @@ struct mend {
 };
 
 /*
- * Whether the C of the running kernel has it, by its source. If nobody says where that is, it is taken for the C that
- * rhist reproduces.
+ * Whether the C of the running kernel has it, by its source. If nobody says where that is, it is
+ * taken for the C that rhist reproduces.
  */
 __maybe static bool c_has(struct mend *mend)
 {
@@ -210,13 +218,19 @@ C_HAS(c_wants_operands, "trace_events_filter.c", "if (N) {")
 /* Expressions are printed with the widths of buckets. */
 C_HAS(c_prints_widths, "trace_events_hist.c", "\"=%lu\", field->buckets")
 
-/* Helper triggers get keys that are more than fields; elsewhere their fields, and what has none is read at NULL. */
+/*
+ * Helper triggers get keys with modifiers and expressions as they are. Without this, they get the
+ * fields of these keys, and read at NULL for a key without a field.
+ */
 C_HAS(c_names_keys, "trace_events_hist.c", "expr_field_str(key_field")
 
-/* .log2 of 0, and of what is 2^63 and more, is a number; elsewhere a shift by 64, which UBSAN reports. */
+/*
+ * .log2 of 0, and of numbers from 2^63 on, is a number. Without this, C shifts by 64, which UBSAN
+ * reports.
+ */
 C_HAS(c_scales_all, "trace_events_hist.c", "order_base_2(")
 
-/* There is a field with the name of the task, common_comm. */
+/* The name of the task is a field, common_comm. */
 C_HAS(c_has_comm, "trace_events_hist.c", "\"common_comm\"")
 
 /* Whether a text has that field, by any of its names. */
@@ -235,7 +249,10 @@ __maybe static bool names_comm(const char *text)
 	return false;
 }
 
-/* Events of system calls have the texts that the arguments refer to, in fields such as __filename_val. */
+/*
+ * Events of system calls have the texts that the arguments refer to, in fields such as
+ * __filename_val.
+ */
 C_HAS(c_reads_texts, "trace_syscalls.c", "__%s_val")
 
 /* Keys have all bytes of a text, also those behind a NUL; elsewhere they end there. */
@@ -245,8 +262,8 @@ C_HAS(c_compares_all, "trace_events_hist.c", "\t}\n\tmemcpy(compound_key")
 C_HAS(c_walks_far, "trace.h", "HIST_STACKTRACE_DEPTH\t31")
 
 /*
- * common_preempt_count of system calls is that of the call; elsewhere one more, since both the tracepoint and its probe
- * turn preemption off.
+ * common_preempt_count of system calls has the call's value. Without this it is one more, since
+ * both the tracepoint and its probe turn preemption off.
  */
 C_HAS(c_counts_preemption, "../../include/linux/tracepoint.h", "srcu_fast_notrace")
 
@@ -365,8 +382,8 @@ __maybe static bool read_totals(const char *path, struct totals *t)
 struct log_entry {
 	unsigned int count;		/* entries in the log */
 	char location[160], text[256];
-	char *command;			/* NULL if there is none */
-	int caret;			/* column under the command, -1 if there is none */
+	char *command;			/* NULL if missing */
+	int caret;			/* column under the command, or -1 */
 };
 
 __maybe static void read_log(const char *dir, struct log_entry *e)
@@ -427,7 +444,10 @@ __maybe static char *cut(char *from, char *to)
 	return from;
 }
 
-/* Lines of triggers as C prints them, or a text that holds some, with the name of a CPU field once only. */
+/*
+ * Lines of triggers as C prints them, or a text that holds some, with the name of a CPU field once
+ * only.
+ */
 __maybe static void name_cpu_once(char *text)
 {
 	static const char *const doubled[] = { "common_cpucommon_cpu", "common_cpucpu", "common_cpuCPU" };

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# Shared by the shell tests of a suite: points, and reading and writing a tracing directory. To be sourced.
+# Shared by the shell tests of a suite: points, and reading and writing a tracing directory. To be
+# sourced.
 
 # TRACING is the directory under test, KERNEL the kernel's own; with both the same C is tested.
 KERNEL=${KERNEL:-/sys/kernel/tracing}
@@ -9,8 +10,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 OUT=${OUT:-$here/../../../../build/selftests/hist}
 PATH=$PATH:/usr/sbin:/sbin:$OUT
 export LC_ALL=C
-# The number of getpgid(). And for the definition of a probe: how functions of system calls begin, the first argument of
-# the call, and that of any function.
+# The number of getpgid(). For the definition of a probe: the prefix of functions of system calls,
+# and the first argument of such a call, and of any function.
 case $(uname -m) in
 aarch64) GETPGID=155 SYS_FUNCTION=__arm64_sys_ SYS_ARGUMENT='+0(%x0)' ARGUMENT=%x0 ;;
 *) GETPGID=121 SYS_FUNCTION=__x64_sys_ SYS_ARGUMENT='+112(%di)' ARGUMENT=%di ;;
@@ -23,8 +24,9 @@ commands="traceon traceoff snapshot stacktrace enable_event disable_event enable
 # c_has FILE TEXT: a file of kernel/trace of the running kernel has a line with it; see tracing.h
 c_has() { [ -z "$RHIST_KERNEL_SOURCE" ] || grep -qF "$2" "$RHIST_KERNEL_SOURCE/kernel/trace/$1"; }
 
-# list_triggers FOLDER SYSTEM…: the triggers of the events of these systems, at least. Where the kernel has no
-# show_event_triggers, as the files of the events list them: sorted, with one blank behind the event.
+# list_triggers FOLDER SYSTEM…: prints at least the triggers of these systems' events. On a kernel
+# without show_event_triggers, reads the files of the events: sorted, with one blank behind the
+# event.
 list_triggers()
 (
 	top=$1
@@ -38,7 +40,8 @@ list_triggers()
 	fi
 )
 
-# A key for scenes that C plays, too: the name of the task, or where C has no such field, what is the same for all hits.
+# A key for scenes that C plays, too: the name of the task, or if C lacks this field, one with the
+# same value for all hits.
 COMM=common_comm
 c_has trace_events_hist.c '"common_comm"' || COMM=common_type
 
@@ -48,15 +51,16 @@ have_debug() { [ -e "$TRACING/events/sched/sched_switch/hist_debug" ]; }
 # have_probes: this kernel can put probes at functions and events, which user-mode Linux cannot
 have_probes() { [ -e "$KERNEL/kprobe_events" ]; }
 
-# have_c: this kernel has hist triggers itself, have_synthetic: and synthetic events; some distributions leave them out
+# have_c: this kernel has hist triggers itself, have_synthetic: and synthetic events; some
+# distributions leave them out
 have_c() { [ -e "$KERNEL/events/sched/sched_switch/hist" ]; }
 have_synthetic() { [ -e "$KERNEL/synthetic_events" ]; }
 
 # rest_only: whether to leave out what user-mode Linux has tested
 rest_only() { [ "$RHIST_REST" ] && have_probes; }
 
-# remove_triggers EVENT...: of these directories, in a tracing directory. Truncating removes no trigger whose variable is
-# used, not even by another one of the same file.
+# remove_triggers EVENT...: of these directories, in a tracing directory. Truncating removes no
+# trigger whose variable is used, not even by another one of the same file.
 remove_triggers()
 {
 	for try in 1 2 3; do
@@ -72,7 +76,8 @@ remove_triggers()
 	done
 }
 
-# c_entries FILE...: an error_log without its times, and without the entries that C does not have (errorlog.h)
+# c_entries FILE...: an error_log without its times, and without the entries that C does not have
+# (errorlog.h)
 c_entries()
 {
 	sed 's/^\[[^]]*\]/[]/' "$@" | awk '/^\[\] rhist:/ { own = 1 } !own { print } /^           *\^$/ { own = 0 }'

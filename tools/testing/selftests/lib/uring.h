@@ -16,7 +16,7 @@ struct uring {
 	struct io_uring_cqe *cqes;
 };
 
-/* 0, or a negative errno: user-mode Linux has no io_uring, and it may be forbidden. */
+/* Returns 0, or a negative errno: user-mode Linux lacks io_uring, and it may be forbidden. */
 __maybe static int uring_open(struct uring *ring)
 {
 	struct io_uring_params params = {};

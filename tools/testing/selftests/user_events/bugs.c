@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What went wrong in the kernel's own user events: one point or more for each bug, named after its fix.
+// Bugs of the kernel's own user events: one point or more for each, named after its fix.
 #define _GNU_SOURCE
 #include <linux/userfaultfd.h>
 #include <pthread.h>
@@ -128,9 +128,9 @@ static void stale_bits(void)
 }
 
 /*
- * "Limit max fault-in attempts"; and from the review of fixup_user_fault(): whether it dropped the lock
- * was read though nobody had written it, and it slept where that is not allowed. The page is not there,
- * and the program decides when it comes.
+ * "Limit max fault-in attempts"; and from the review of fixup_user_fault(): whether it dropped the
+ * lock was read though nobody had written it, and it slept where that is not allowed. The page is
+ * not there, and the program decides when it comes.
  */
 static void faults(void)
 {
@@ -207,7 +207,10 @@ static void matching(void)
 
 		first = reg(fd, pathf("ub_match%u %s", i, of[i].first), &word, NULL);
 		second = reg(fd, pathf("ub_match%u %s", i, of[i].second), &other_word, NULL);
-		/* The same words as a command, which the kernel takes apart. Where it has its own they are for those. */
+		/*
+		 * The same words as a command, which the kernel takes apart. Where it has its own
+		 * they are for those.
+		 */
 		if (!testing_c() && !kernel_has_own() && exists(pathf("ub_match%u", i)) && listed(pathf("ub_match%u\n", i)))
 			command = append(pathf("%s/dynamic_events", kernel_dir()),
 					 pathf("u:ub_match%u %s", i, of[i].second));

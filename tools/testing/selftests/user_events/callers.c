@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every way to call: what a program may use in place of write(2) and writev(2), and 32-bit programs. The answers are those
- * of the kernel's own user events, by its source; where a kernel has them, `theirs` checks that.
+ * Every way to call: the alternatives of a program to write(2) and writev(2), and 32-bit programs.
+ * The expected answers come from the source of the kernel's own user events; `theirs` checks them
+ * on kernels that have those.
  */
 #define _GNU_SOURCE
 #include <linux/aio_abi.h>
@@ -20,7 +21,7 @@ static struct event {
 	unsigned int a;
 } *event;			/* registered with the ring */
 
-/* How many records there are, and whether the last one is that of the event. */
+/* Counts the trace's records of the event with the current value of its field. */
 static unsigned int records(void)
 {
 	char *text = slurp(pathf("%s/trace", kernel_dir())), *at = text;
@@ -34,7 +35,10 @@ static unsigned int records(void)
 	return count;
 }
 
-/* A call that writes the event says what it should, and makes a record or none. */
+/*
+ * Checks that a call to write the event returns the expected result, and makes a record if that is
+ * positive.
+ */
 static void writes(const char *how, long expected, long (*call)(void))
 {
 	unsigned int before, after;
@@ -149,7 +153,7 @@ static long by_uring_absent(void)
 	long page = sysconf(_SC_PAGESIZE), done;
 	char *at = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	/* The payload is all zeros, which is not what is counted. */
+	/* The payload reads as zeros: make records() count those. */
 	memcpy(at + page - sizeof(int), &event->index, sizeof(int));
 	event->a = 0;
 	done = uring_rw(&ring, IORING_OP_WRITE, fd, at + page - sizeof(int), sizeof(*event), 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 // compare [--steps N] [--seed N]
 //
-// The same requests, made up at random, to the kernel's own user events and to those of rhist: answers,
-// bits, formats, traced texts and user_events_status have to be the same, except for what
+// Sends the same random requests to the kernel's own user events and to rhist's: answers, bits,
+// formats, traced texts and user_events_status have to be the same, except for the differences that
 // Documentation/differences.rst lists. Needs a kernel with CONFIG_USER_EVENTS.
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -110,7 +110,7 @@ static void settle(void)
 				exists(name(OURS, i)) ? "is there" : "is gone");
 }
 
-/* What a file of an event says behind its name and number. */
+/* Returns the format file of an event without its name and number. */
 static char *format_of(int side, unsigned int event)
 {
 	char *text = slurp(event_file(name(side, event), "format")), *at = text ? strstr(text, "\nformat:") : NULL;
@@ -189,7 +189,7 @@ static const char *const fields[] = {
 	"unsigned char l", "short m", "unsigned short n", "char[8] o", "unsigned char[4] p", "char[0x10] q",
 	"char[1024] r", "__rel_loc char[] s", "__data_loc char[] t", "__rel_loc u8[] u", "__data_loc u32[] v",
 	"__rel_loc unsigned char[] w", "struct some x 12", "struct some y 010", "struct some z +5",
-	/* what is refused, or nearly */
+	/* Refused, or nearly */
 	"long a", "unsigned long b", "u32", "u32 a 4", "u32  a", "u32 a ", "struct some", "struct some a",
 	"struct some a 0", "struct some a x", "struct some a 4 4", "char[] a", "char[0] a", "char[1025] a",
 	"char[00000008] a", "char[8 a", "char[8]x a", "char [8] a", "  u32 blanks", "U32 a",
@@ -205,7 +205,7 @@ static bool is_refused(const char *text)
 	return strstr(text, " ;") || strchr(text, '\t') || (len && text[len - 1] == ' ');
 }
 
-/* What follows the name. */
+/* Returns a random text to follow an event's name. */
 static const char *description(void)
 {
 	static const char *const between[] = { ";", "; ", ";", "; ", ";;", ";  " };
@@ -276,8 +276,8 @@ static void give_back(void)
 }
 
 /*
- * An event that is about to go on both sides may have gone on one of them only. That is so if it goes on the other
- * as well, when nobody listens any more.
+ * An event that is about to go on both sides may have gone on one of them only. That is so if it
+ * goes on the other as well, when nobody listens any more.
  */
 static bool is_going(const int answer[SIDES], unsigned int event)
 {
@@ -327,7 +327,7 @@ static void reopen(void)
 	settle();
 }
 
-/* What was traced of an event since the trace was emptied. */
+/* Collects the records of an event since the trace was emptied. */
 static const char *traced(const char *trace, int side, char *out)
 {
 	char from[4] = { ' ', letters[side], '_', 0 };
@@ -378,7 +378,7 @@ static void emit_some(void)
 	records++;
 	trace = slurp(pathf("%s/trace", kernel_dir()));
 	if (strcmp(traced(trace, C, text[C]), traced(trace, OURS, text[OURS]))) {
-		/* C shows what is unprintable in character arrays as it is. */
+		/* C shows unprintable characters of arrays unchanged. */
 		if (is_plain(text[C])) {
 			differs("what is traced");
 			note_difference(text[C], text[OURS]);
@@ -418,7 +418,7 @@ int main(int argc, char **argv)
 	unsigned long steps = long_run() ? 20000 : 1500;
 	int option;
 
-	/* what has passed passes again; a long run tries others */
+	/* A short run repeats the same requests each time; a long run tries others. */
 	seed = long_run() ? time(NULL) ^ getpid() : 1;
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (option) {

@@ -89,7 +89,10 @@ static void one_line(int fd)
 	unreg(fd, &bits[0], 0);
 }
 
-/* What looks like the place of a string in the record, and was not checked, is none for a filter or in trace. */
+/*
+ * A value that looks like the place of a string in the record, but was not checked, is no string
+ * for a filter or in trace.
+ */
 static void no_string(int fd)
 {
 	static const struct { unsigned int a, b; } e = { DYN_LOC(0x1000, 8), 0 };
@@ -105,7 +108,7 @@ static void no_string(int fd)
 	unreg(fd, &bits[0], 0);
 }
 
-/* What "key=N" and "hitcount: M" in a hist file say of key @key, or -1. */
+/* Returns the hitcount that a hist file shows for key @key, or -1. */
 static long hist_count(const char *path, int key)
 {
 	char *text = slurp(path), *at = text ? strstr(text, pathf("{ key: %10d } hitcount:", key)) : NULL;
@@ -167,7 +170,10 @@ static void listeners(int fd)
 	ok(!unreg(fd, &bits[1], 0), "it is unregistered");
 }
 
-/* Fields that have the names of what every event has: the event's own are meant, and no pid is another one's. */
+/*
+ * Fields that have the names of what every event has: the event's own are meant, and no pid is
+ * another one's.
+ */
 static void names(int fd)
 {
 	static const char all[] = "hist:keys=cpu,comm:vals=stacktrace,hitcount if CPU == 9 && comm == 5";
@@ -204,14 +210,14 @@ static void names(int fd)
 	unreg(fd, &bits[1], 0);
 }
 
-/* Whether the directory of an event, which two of them may want, is that of one with this field. */
+/* Returns true if the event with this field owns the directory, which two events may want. */
 static bool is_of(const char *field)
 {
 	return has(event_file("ev_same", "format"), field) &&
 	       has(pathf("%s/events/user_events/ev_same/format", tracing_dir()), field);
 }
 
-/* How many directories of that name there are. */
+/* Counts the directories of that name. */
 static int folders_of(const char *event)
 {
 	DIR *dir = opendir(pathf("%s/events/user_events", kernel_dir()));
@@ -386,7 +392,7 @@ static void *write_first(void *unused)
 	return unused;
 }
 
-/* A program is told of a histogram when that counts, not before. */
+/* A program's bit is set when a new histogram counts, not before. */
 static void first_writes(void)
 {
 	const char *dir = pathf("%s/events/user_events/ev_first", tracing_dir());

@@ -37,8 +37,8 @@ status=0xc8 (200) path=/about" "$program: which say what it wrote"
 		"{ path: /, status: 200 } N
 { path: /about, status: 200 } N
 { path: /missing, status: 404 } N" "$program: the histogram has the same"
-	# Where the kernel has user events, it is those that the programs find: such an event is kept by one who
-	# listens, some moments before the histogram counts.
+	# Where the kernel has user events, the programs find those: a listener keeps such an event,
+	# some moments before the histogram counts.
 	early=0
 	[ user_events_data -ef "$TRACING/user_events_data" ] || early=2
 	yes "$program: it told of those, and of no others" \

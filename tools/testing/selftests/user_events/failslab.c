@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * No memory: each allocation of a request, of an attach, of a write and so on fails once, the first, the
- * second, and so on until it succeeds. What fails says so and leaves everything as it was. Needs a kernel
- * with failslab.
+ * No memory: each allocation of a request, of an attach, of a write and so on fails once, the
+ * first, the second, and so on until it succeeds. What fails says so and leaves everything as it
+ * was. Needs a kernel with failslab.
  */
 #define _GNU_SOURCE
 #include "fail_nth.h"
@@ -18,7 +18,10 @@ static void *mapped = MAP_FAILED;
 static char payload[4000];
 static long page;
 
-/* Who listens, and what there is: before an operation and after one that failed or was undone. */
+/*
+ * Writes the listeners and events to `out`, to compare before an operation and after one that
+ * failed or was undone.
+ */
 static void status(char *out)
 {
 	int fd = open(pathf("%s/user_events_status", tracing_dir()), O_RDONLY | O_CLOEXEC);
@@ -30,7 +33,7 @@ static void status(char *out)
 	close(fd);
 }
 
-/* What an operation works on, made and undone without failures. */
+/* State that an operation works on, made and undone without failures. */
 
 static void open_both(void)
 {
@@ -226,7 +229,10 @@ static void each_fails(const struct operation *o)
 		fail(n);
 		error = o->run();
 		fired = failed();
-		/* A number for the event is an allocation for which the kernel has no ENOMEM. */
+		/*
+		 * The kernel has an error other than ENOMEM if it cannot allocate the event's
+		 * number.
+		 */
 		if (error && fired && (excused(error) || error == -ENODEV))
 			failures += error != -EFAULT;
 		else if (error && !others++)
@@ -241,7 +247,7 @@ static void each_fails(const struct operation *o)
 	   "%s: whichever of %d allocations fails, %d with an error", o->what, n - 2, failures);
 }
 
-/* What is traced is what was written with success. */
+/* The trace has exactly the successful writes. */
 static void records(void)
 {
 	int n, written = 0, traced = 0;
@@ -298,7 +304,10 @@ static void texts(void)
 	an_event_no_more();
 }
 
-/* Children whose bits cannot be copied: some of the allocations of theirs and of the fork fail at random. */
+/*
+ * Children whose bits cannot be copied: some of the allocations of theirs and of the fork fail at
+ * random.
+ */
 static void forks(void)
 {
 	int i, status_, made = 0, told = 0;
@@ -379,7 +388,10 @@ static int load(int n, bool *fired, int *left)
 	return error;
 }
 
-/* A module that fails to load leaves nobody in it: the last allocations of all are when its files are there. */
+/*
+ * A module that fails to load leaves nobody in it: the last allocations of all are when its files
+ * are there.
+ */
 static void loads(void)
 {
 	int n, left, tried, failures = 0, early = 0;
@@ -390,7 +402,7 @@ static void loads(void)
 		skip("one processor", "nobody gets into a module that fails to load");
 		return;
 	}
-	/* A page that is not to be had is told at length in the kernel's log, with a trace. */
+	/* The kernel logs a failed allocation of a page at length, with a trace. */
 	set("fail_page_alloc/ignore-gfp-wait", "Y");
 	door = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid = fork();
@@ -422,8 +434,9 @@ int main(void)
 	}
 	page = sysconf(_SC_PAGESIZE);
 	/*
-	 * The first event that is enabled begins to record the names of tasks. If there is no memory for that, the
-	 * kernel goes on without, and warns when the last one is disabled. So one stays enabled, which never fires.
+	 * The first event that is enabled starts the recording of tasks' names. Without memory for
+	 * that, the kernel goes on, and warns when the last event is disabled. So one stays
+	 * enabled, which never fires.
 	 */
 	if (append(names, "1"))
 		die("%s: %s", names, strerror(errno));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-// Programs whose memory nobody can use: what they do holds up themselves alone.
+// Programs whose memory faults are never answered: only their own calls hang.
 //
-// Their memory is a file of a FUSE server, which this test is as well, so that it decides when a page comes.
+// Their memory is a file of a FUSE server, which is part of this test and decides when a page
+// comes.
 #define _GNU_SOURCE
 #include <linux/fuse.h>
 #include <poll.h>
@@ -11,7 +12,7 @@
 
 #include "client.h"
 
-/* What a healthy program waits for takes no longer, in seconds. What fails takes for ever. */
+/* Limit in seconds for a healthy program's wait. A failure takes for ever. */
 enum { SOON = 5 };
 
 enum { MANY = 1100 };
@@ -84,7 +85,10 @@ static void handle(int fuse, const struct fuse_in_header *in, const void *argume
 	}
 	case FUSE_OPEN: {
 		const struct fuse_open_in *open = argument;
-		/* mmap() of a file that is opened for direct I/O waits for its pages, with mmap_lock held. */
+		/*
+		 * mmap() of a file that is opened for direct I/O waits for its pages, with
+		 * mmap_lock held.
+		 */
 		struct fuse_open_out out = {
 			.open_flags = (open->flags & O_ACCMODE) == O_RDWR ?
 				      FOPEN_DIRECT_IO | FOPEN_KEEP_CACHE : 0,
@@ -139,7 +143,7 @@ static void serve(int fuse)
 	}
 }
 
-/* Mounts it; the process of the server, or 0 if there is no FUSE. */
+/* Mounts it. Returns the process of the server, or 0 without FUSE. */
 static pid_t start_server(void)
 {
 	int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
@@ -166,7 +170,7 @@ static int open_served(int flags)
 	return fd;
 }
 
-/* --- what others do meanwhile --- */
+/* --- work of others meanwhile --- */
 
 /* Runs a function in a process; whether it returns true, and soon. */
 static bool soon(bool (*what)(void))
@@ -238,7 +242,7 @@ static void others_go_on(const char *when)
 	ok(soon(registers_again), "%s: another program registers once more", when);
 }
 
-/* --- those who are frozen --- */
+/* --- frozen programs --- */
 
 static void tell(bool right)
 {
@@ -365,7 +369,10 @@ static void loses_page(void)
 
 static char elsewhere[] = "/tmp/frozen-XXXXXX";
 
-/* It has a file mapped as well, of a file system that is in use as long as its address space exists. */
+/*
+ * It has a file mapped as well, of a file system that is in use as long as its address space
+ * exists.
+ */
 static void loses_page_and_waits(void)
 {
 	int fd = open(pathf("%s/file", elsewhere), O_RDWR | O_CREAT | O_CLOEXEC, 0600);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 // fuzz [--seconds N] [--seed N]
 //
-// Requests and writes made up at random, most of them nearly right, by four processes at once, one of
-// them without privileges, that take their memory away, fork and exit, while events are enabled and
-// disabled. Each answer has to be
-// one of those that are documented; memory that was never given to the module stays as it was; and in
-// the end nothing is left. What the kernel reports fails the run.
+// Random requests and writes, most of them nearly right, by four processes at once, one of them
+// without privileges, that take their memory away, fork and exit, while events are enabled and
+// disabled. Each answer has to be a documented one, memory that was never given to the module stays
+// as it was, and in the end nothing is left. Any report of the kernel fails the run.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <getopt.h>
@@ -24,7 +23,7 @@ static long page;
 /* A user who may open user_events_data and do nothing else. */
 static bool unprivileged;
 
-/* What one process has. */
+/* The state of one process. */
 static int files[FILES], perf[2];
 /* Words that bits are registered in, and which bits ever were: no other ones may change. */
 static volatile unsigned int words[WORDS] __attribute__((aligned(8)));
@@ -51,7 +50,7 @@ static bool one_in(unsigned int count)
 
 #define any(array) (array)[below(sizeof(array) / sizeof(*(array)))]
 
-/* Says what was answered, and ends the process: that is a failure. */
+/* Prints an unexpected answer and ends the process, which is a failure. */
 static void unexpected(const char *what, int answer)
 {
 	printf("# %s: %s (%d) after %lu operations\n", what, errno_name(answer), answer, operations);
@@ -148,7 +147,7 @@ static unsigned int struct_size(unsigned int right)
 	return one_in(6) ? any(sizes) : right;
 }
 
-/* The structure of a request where it may be: followed by zeros, or by what it should not be. */
+/* Puts the structure of a request at a random place, followed by zeros or by junk. */
 static void *struct_somewhere(const void *bytes, size_t len)
 {
 	static char room[8192];
@@ -175,7 +174,7 @@ static void *place(unsigned int size, unsigned int bit)
 		return hostile();
 	if (size == 8)
 		word &= ~1u;
-	/* Whatever comes of it: it may be written to. */
+	/* Note the bit in any case: it may be written to. */
 	if (bit < 32)
 		given[word] |= 1u << bit;
 	else if (bit < 64)
@@ -253,7 +252,7 @@ static void write_some(int fd)
 
 	for (i = 0; i < len && i < 64; i++)
 		bytes[i] = one_in(3) ? below(256) : 0;
-	/* What a field of a dynamic string in front may say. */
+	/* In front, sometimes a plausible field of a dynamic string. */
 	if (len >= 8 && one_in(2))
 		*(unsigned int *)bytes = DYN_LOC(below(20), below(len + 4));
 	pieces[count++] = (struct iovec){ &index, one_in(40) ? below(4) : 4 };
@@ -283,7 +282,7 @@ static void write_some(int fd)
 	expect("write", answer < 0 ? -errno : 0, EFAULT, EINVAL, ENOENT, EBADF, E2BIG);
 }
 
-/* The folder of one of the events there are, or false. */
+/* Finds the folder of a random event; returns false if it has found none. */
 static bool some_event(char *path, size_t size)
 {
 	const char *system = one_in(3) ? "user_events_multi" : "user_events";
@@ -476,7 +475,7 @@ static bool nothing_is_left(void)
 			append(pathf("%s/events/%s/%s/trigger", tracing_dir(), systems[i], line),
 			       "!hist:keys=common_pid:size=128");
 		del(fd, line);
-		/* Those of many formats are deleted by the name without the number. */
+		/* Events with many formats are deleted by the name without the number. */
 		if ((end = strrchr(line, '.')))
 			*end = 0;
 		del(fd, line);

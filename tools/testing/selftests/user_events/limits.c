@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// What user events take of the memory is charged to the program's control group and to its user, within limits.
+// The memory of user events is charged to the program's control group and to its user, within
+// limits.
 #define _GNU_SOURCE
 #include <linux/capability.h>
 #include <sys/mount.h>
@@ -15,13 +16,13 @@ enum { ROOT = 0, USER = 1001, OTHER = 1002, MANY = 1 << 17 };
 /* Bits in every process of this test. */
 static volatile unsigned int bits[MANY / 32];
 
-/* A process that does what it is asked for, until it is ended. */
+/* A process that obeys requests until it is ended. */
 struct worker {
 	pid_t pid;
 	int to, from;
 };
 
-/* What it was able to do: how often, and the errno that ended it. */
+/* Result of a request: how often it worked, and the errno that ended it. */
 struct answer {
 	int count, error;
 };
@@ -186,7 +187,7 @@ static bool nothing_left(void)
 	return none;
 }
 
-/* The process exits, which gives back what it has. */
+/* The exit of the process returns its resources. */
 static void end(struct worker worker)
 {
 	ask(worker, EXIT, 0, "");
@@ -364,7 +365,10 @@ static void of_a_namespace(void)
 	all_gone();
 }
 
-/* Who has made a namespace is not who has asked for it, if a setuid program does it. */
+/*
+ * A setuid program can make a namespace for a user, so that the maker's user is not the one who
+ * asked for it.
+ */
 static void of_a_helper(void)
 {
 	struct worker one, inside = start(ROOT), root = start(ROOT);
@@ -392,7 +396,7 @@ static void of_a_helper(void)
 	all_gone();
 }
 
-/* What a user has within the default limits, by the kernel's own numbers. */
+/* Limits of a user by default, from the kernel's own numbers. */
 static void under_64_mb(void)
 {
 	static const struct { int what; const char *of, *text; } kinds[] = {
@@ -422,7 +426,7 @@ static void under_64_mb(void)
 /* Where control groups are mounted here. */
 static char groups[] = "/tmp/rhist-XXXXXX";
 
-/* Makes a control group whose memory is counted, if there is such a thing. */
+/* Makes a control group whose memory is counted, if possible. */
 static const char *make_group(void)
 {
 	const char *group;
@@ -460,7 +464,7 @@ static void of_a_group(void)
 	took = slab() - before;
 	charged = number_in(stat, "\nslab_unreclaimable ") - of_group;
 	note("2000 events of 100 fields: %ld kB, of which %ld kB are charged", took, charged / 1024);
-	/* KASAN keeps what was freed for a while, and counts that. */
+	/* KASAN keeps freed memory for a while, and it counts as used. */
 	ok(!a.error && !b.error && b.count == 2000 && charged / 1024 > took * (slow_kernel() ? 70 : 90) / 100,
 	   "more than %d %% of the memory is charged to the control group", slow_kernel() ? 70 : 90);
 	end(one);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// A program with very many bits, or formats of an event, is nothing that others notice: what they do takes no longer.
+// A program with very many bits, or formats of an event, does not slow down others.
 #define _GNU_SOURCE
 #include "client.h"
 
@@ -99,7 +99,7 @@ static void many_formats(unsigned int count)
 	close(other);
 }
 
-/* How many of the formats there are that are kept. */
+/* Counts the formats that are kept. */
 static int kept(void)
 {
 	char *text = slurp(pathf("%s/user_events_status", tracing_dir())), *at = text;
@@ -130,7 +130,7 @@ static void keep(int count)
 		die("formats that are kept");
 }
 
-/* Who deletes very many formats, each from many instances, can be killed. */
+/* A program that deletes very many formats, each from many instances, can be killed. */
 static void killed_while_deleting(int count)
 {
 	double began, whole, took;
@@ -177,7 +177,7 @@ int main(void)
 	data = open_data();
 	if (pipe(ready) || pipe(end) || reg(data, "mn_one", &bit, NULL))
 		die("an event");
-	/* Processor time: not that of waiting for other processors. */
+	/* CPU time, to leave out waiting for other processors. */
 	enabled = seconds(enable_and_disable, CLOCK_PROCESS_CPUTIME_ID);
 	forked = seconds(fork_and_exit, CLOCK_MONOTONIC);
 	pid = fork();

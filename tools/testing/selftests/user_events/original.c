@@ -107,7 +107,7 @@ static void requests(void)
 	text[512] = 0;
 	is_error(reg_original(fd, text, &bit, &index), -EINVAL, "a description of 513 bytes");
 
-	/* Read-only memory: what is told is lost, as it is with C. */
+	/* Read-only memory: the answer is lost, as it is with C. */
 	r.name_args = (uintptr_t)"or_request u32 a";
 	r.size = sizeof(r);
 	memcpy(unmapped - page, &r, sizeof(r));
@@ -172,7 +172,7 @@ static void mappings(const char *path)
 	ok(!munmap(at, page) && !close(fd), "it is unmapped");
 }
 
-/* What programs do: through @data, with the page of @status. */
+/* The calls of a typical program, through @data, with the page of @status. */
 static void program(const char *dir, const char *data, const char *status)
 {
 	volatile unsigned char *at = map(pathf("%s/%s", dir, status), O_RDONLY);

@@ -5,7 +5,7 @@
 
 enum { TEXT = 700, REFUSED = 77, RING = 64 };
 
-/* What is written, from the index on. */
+/* Payload, from the index on. */
 struct payload {
 	int index;
 	unsigned int number, text;
@@ -18,7 +18,7 @@ static int data, perf;
 static struct perf_event_mmap_page *ring;
 static char *instance;
 
-/* Records in a trace: how many are what was written, or -1 if there are others. */
+/* Counts the whole records in a trace. Returns -1 if others are there. */
 static long traced(const char *dir)
 {
 	char *text = slurp(pathf("%s/trace", dir)), *at = text, *expected;
@@ -162,7 +162,7 @@ static long of_perf(void)
 	long whole = 0;
 
 	while (at < head) {
-		/* A header, the size of what follows, the head of the record. */
+		/* A header, the size of the raw data, the head of the record. */
 		unsigned long long fields = at + sizeof(struct perf_event_header) + 4 + 8;
 		struct perf_event_header header;
 
@@ -356,7 +356,10 @@ static const struct kind {
 	const char *name;
 	/* It has the record made first, and is called behind it. */
 	bool after;
-	/* What it changes, which is changed back before a write: only then it counts its call. */
+	/*
+	 * File that the trigger changes; the test changes it back before a write, as only then the
+	 * trigger counts its call.
+	 */
 	const char *file, *text;
 } kinds[] = {
 	{ "traceon", false, "tracing_on", "0" }, { "traceoff", true, "tracing_on", "1" },
@@ -556,7 +559,7 @@ static void nobody_takes(unsigned int *bit)
 	ok(emit(data, index, NULL, 0) == 4 && answer(write(data, &good, sizeof(good))) == sizeof(good) &&
 	   traced(kernel_dir()) == 1, "until the other one was written");
 	append(event_file("pl_trigger", "trigger"), "!enable_event:user_events:pl_text");
-	/* What it has enabled stays so. */
+	/* The event that it has enabled stays so. */
 	enable("pl_text", false);
 	unreg(data, bit + 1, 0);
 }

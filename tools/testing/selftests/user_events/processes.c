@@ -113,7 +113,7 @@ static void fork_storm(void)
 		pids[i] = fork();
 		if (!pids[i]) {
 			sleep_ms(i % 7);
-			/* Many see it disabled first. Wait for what does not change any more. */
+			/* Many see it disabled first. Wait until the bit settles. */
 			sleep_ms(700);
 			_exit(sees_end() ? 0 : 1);
 		}
@@ -131,7 +131,9 @@ static bool child_follows_and_exits(void)
 	return in_child(follows);
 }
 
-/* A child whose tracer stops it, which counts as a signal, before it first returns to user space. */
+/*
+ * A child whose tracer stops it, which counts as a signal, before it first returns to user space.
+ */
 static void traced(void)
 {
 	bool fine = false;
@@ -160,8 +162,8 @@ static void traced(void)
 }
 
 /*
- * A child has the bits that there were at the fork, whatever its parent does before it first runs: which is
- * soon, as both have the same processor.
+ * A child has the parent's bits at the time of the fork, even if the parent changes them before the
+ * child first runs: which is soon, as both have the same processor.
  */
 static void changes_after_fork(void)
 {
@@ -251,7 +253,7 @@ static bool referred_registers(void)
 		       "enable_hist:user_events:pr_referred");
 }
 
-/* What refers to an event keeps it, and nothing else. */
+/* Only references keep an event. */
 static void referred(void)
 {
 	if (testing_c()) {
@@ -383,7 +385,10 @@ static bool watched_follows(void)
 	       !enable(event, false) && within_seconds(2, *watched == 0);
 }
 
-/* The first write to the huge page that is zero and that all share gets another huge page; elsewhere small ones. */
+/*
+ * The first write to the huge page that is zero and that all share gets another huge page;
+ * elsewhere small ones.
+ */
 C_HAS(zero_pages_stay_huge, "../../mm/huge_memory.c", "do_huge_zero_wp_pmd(")
 
 /* A bit in the middle of a huge page, in a child after fork() as well, and nothing beside it. */
@@ -433,7 +438,10 @@ static void huge_pages(void)
 	free(reserved);
 }
 
-/* An address with a tag in its upper byte, as compilers give them out that look for errors of memory. */
+/*
+ * An address with a tag in its upper byte, as compilers give them out that look for errors of
+ * memory.
+ */
 static void tagged_address(void)
 {
 	static const char name[] = "a tagged address";
@@ -575,7 +583,10 @@ static unsigned long asked(void)
 
 #define BITS 32
 
-/* Bits in a page that does not come: the page is asked for, not each of them, and less and less often. */
+/*
+ * Bits in a page that does not come: the page is asked for, not each of them, and less and less
+ * often.
+ */
 static void never_comes(void)
 {
 	struct uffdio_api api = { .api = UFFD_API };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Records of an event that was removed are never shown as those of another one, and its user pays
- * as long as they are there.
+ * Records of a removed event are never shown as another event's, and its user is charged as long as
+ * they exist.
  */
 #define _GNU_SOURCE
 #include "client.h"
@@ -88,7 +88,9 @@ static void give_up(int fd)
 	within_seconds(60, !exists("re_other15"));
 }
 
-/* Whether a user could register one event more, of those that are charged 4 kB each. */
+/*
+ * Returns 0 if a user can register one more event, or a positive errno. Each event is charged 4 kB.
+ */
 static int may_register(void)
 {
 	int status;
@@ -176,7 +178,10 @@ static void charged(void)
 	pin(0);
 	record(kernel_dir(), "re_held", 0x77);
 	ok(may_register() == EDQUOT, "in a buffer that is overwritten");
-	/* Only what is newer by more than the clocks of processors may differ shows that. */
+	/*
+	 * Only a record that is newer by more than processors' clocks may differ proves that the
+	 * old one was overwritten.
+	 */
 	sleep_ms(1200);
 	for (int i = 0; i < 200000 && shown(trace, "re_held"); i++) {
 		char mark[1000];
@@ -309,7 +314,7 @@ static void without_many(void)
 		rmdir(many_instance(i));
 }
 
-/* What was recorded before is not lost when an event is removed and another one deleted. */
+/* Older records survive when an event is removed and another one deleted. */
 static void buffers_stay(void)
 {
 	const char *trace = strdup(pathf("%s/trace", kernel_dir()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What a request is refused for, and in which order.
+// Errors of a request, and the order in which they are checked.
 #define _GNU_SOURCE
 #include <linux/aio_abi.h>
 
@@ -64,7 +64,7 @@ static void values(void)
 		{ 16, 0, 0, 0, -EINVAL }, { 128, 0, 0, 0, -EINVAL }, { 4, 32, 0, 0, -EINVAL },
 		{ 8, 64, 0, 0, -EINVAL }, { 4, 255, 0, 0, -EINVAL }, { 4, 0, 0, 2, -EINVAL },
 		{ 8, 0, 0, 4, -EINVAL }, { 4, 0, 0, -1, -EINVAL },
-		/* What the kernel has, and programs do not. */
+		/* The kernel's addresses, which programs lack. */
 		{ 4, 0, 0, -4096, -EFAULT }, { 8, 63, 0, -8, -EFAULT },
 		/* The value is wrong before its place is. */
 		{ 4, 0, 4, -4096, -EINVAL },
@@ -192,7 +192,7 @@ static void deleting(void)
 	close(other);
 }
 
-/* What an asynchronous write comes to. */
+/* Returns the result of an asynchronous write. */
 static int aio(const void *bytes, size_t len, long long position)
 {
 	struct iocb request = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What an administrator chooses: parameters of the module, and how many events there may be.
+// Choices of an administrator: parameters of the module, and the limit on events.
 #define _GNU_SOURCE
 #include "client.h"
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# What the tests expect is what the kernel's own user events do, where it has some.
+# The expectations of the tests hold for the kernel's own user events, where it has some.
 
 . "$(dirname "$0")/../lib/tracing.sh"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// A user who is let to user_events_data by its group, and has no other rights: nothing that is requested
-// changes memory or files of others, takes their events away, or lets the user trace.
+// A user without rights other than access to user_events_data by its group: no request changes
+// memory or files of others, takes their events away, or lets the user trace.
 #define _GNU_SOURCE
 #include <sys/auxv.h>
 #include <sys/personality.h>
@@ -70,7 +70,9 @@ static int cannot_trace(void)
 /* The number of the victim's event, which only root can read, but everybody try. */
 static int victim_id;
 
-/* Counts the event in this process, as perf does. That enables it, for all programs that have it. */
+/*
+ * Counts the event in this process, as perf does. That enables it, for all programs that have it.
+ */
 static int counts(struct perf_event_attr attr, long long expected)
 {
 	int fd = open_data(), index, perf, value = 5;
@@ -98,7 +100,7 @@ static int is_refused(void)
 	return counts((struct perf_event_attr){ .exclude_kernel = 1 }, -1);
 }
 
-/* What is not of the kernel, and so nothing. */
+/* Counts hits outside the kernel only, which never happen. */
 static int enables(void)
 {
 	return counts((struct perf_event_attr){ .exclude_kernel = 1 }, 0);
@@ -142,7 +144,7 @@ static void counting(void)
 	free(id);
 }
 
-/* What the victim has is asked for, at the same address, by the same names. */
+/* Requests the victim's bit and event, at the same address, by the same names. */
 static int cannot_take_away(void)
 {
 	int fd = open_data(), index, value = 5;
@@ -153,7 +155,10 @@ static int cannot_take_away(void)
 	must(del(fd, "un_none") == -ENOENT);
 	must(reg(fd, "enable", &word, NULL) == -EINVAL && reg(fd, "un_line u32 a\nb", &word, NULL) == -EINVAL);
 	must(reg(fd, "un_victim u8 other", &word, NULL) == -EADDRINUSE);
-	/* It can be had as well, and written: whoever listens cannot tell by whom, but for common_pid. */
+	/*
+	 * It can be had as well, and written: whoever listens cannot tell by whom, but for
+	 * common_pid.
+	 */
 	must(!reg(fd, "un_victim u32 a", &word, &index));
 	must(emit(fd, index, &value, 4) == -EBADF);
 	must(del(fd, "un_victim") == -EBUSY);
@@ -291,7 +296,10 @@ int main(int argc, char **argv)
 
 	page = sysconf(_SC_PAGESIZE);
 	if (argc > 1) {
-		/* In a program that was executed by a user; the address is the same, or nothing is tested. */
+		/*
+		 * In a program that was executed by a user; the address is the same, or nothing is
+		 * tested.
+		 */
 		if (argc > 2 && strtoul(argv[2], NULL, 16) != (uintptr_t)&word)
 			return 98;
 		return executed(argc == 2);
