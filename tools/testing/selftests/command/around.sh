@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The commands that look around: ls, show, doctor, and exec, which does what tools/rhist-exec does; and an error that only
-# the kernel finds.
+# The commands that look around: ls, show, doctor, and exec, which does what tools/rhist-exec does;
+# and an error that only the kernel finds.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 event=events/syscalls/sys_enter_getpgid

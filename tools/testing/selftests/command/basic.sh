@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The command begins, says which one it is, and ends with 2 if it was given what it does not know.
+# The command starts, prints its version, and exits with status 2 for unknown arguments.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 version=$(sed -n 's/^MODULE_VERSION("\(.*\)");$/\1/p' "$here/../../../../rust/module.c")

@@ -23,7 +23,7 @@ made()
 # all INSTANCE: the same, without what differs from run to run
 all() { made "$1" | sed 's/rhist[-_][0-9_]*[0-9]/RUN/g' | sort; }
 
-# try ARGUMENT...: a shell that executes what is printed for them does what rhist does
+# try ARGUMENT...: the printed commands, executed by a shell, have the same effect as rhist itself
 try()
 {
 	"$rhist" "$@" --self --backend $backend --dry-run >"$work/printed"
@@ -45,8 +45,7 @@ for backend in rhist c; do
 	if ! rest_only; then
 		try runqlat --slower 1ms --by comm
 		try offcputime
-		# What some shells' echo takes for the end of the text, and what ends a text in
-		# quotes.
+		# \c, which ends the text of some shells' echo, and quotes.
 		try count sched:sched_switch --where 'prev_comm ~ "*\c*" || next_comm == "it'\''s"'
 		mkdir "$work/else where"
 		mount -t tracefs tracefs "$work/else where"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-Everything at once: rhist serve is scraped a thousand times and pushes, while its configuration is read again, the module is
-upgraded, the disk of its queue is full and its receiver is away. No counter falls, what arrives is what was counted, memory is
-bounded, and nothing is left. In the end the receiver is away for longer than there is room, and what is lost is the oldest.
+Everything at once: rhist serve is scraped a thousand times and pushes, while its configuration is
+read again, the module is upgraded, the disk of its queue is full and its receiver is away. No
+counter falls, the receiver gets all counts, memory is bounded, and nothing is left. In the end the
+receiver is away until the queue is full, and only the oldest batches are lost.
 """
 
 import atexit
@@ -20,7 +21,8 @@ from scrape import OPEN, TEXT, Server, begin, fire, instances, is_counter, parse
 from tap import finish, ok
 
 SCRAPES = 1000
-# How long the receiver is away: it is tried again after 1, 2, 4, 8 and 16 seconds, or up to a half less.
+# How long the receiver is away: it is tried again after 1, 2, 4, 8 and 16 seconds, or up to a half
+# less.
 AWAY = 30
 # The most that the service may take of memory, in MiB: with 4 MiB of batches that it cannot write.
 MEMORY, MEMORY_HELD = 20, 32
@@ -64,7 +66,7 @@ class Scraper:
         self.scrapes = 0
         self.wrong = []
         self.memory = self.queued = 0
-        # What each format said last, since each is kept for a second.
+        # The last counts of each format, since each format is kept for a second.
         self.last = {"text": {}, "native": {}}
         self.is_over = False
         self.thread = threading.Thread(target=self.run)
@@ -102,7 +104,10 @@ class Scraper:
             self.wrong.append(status)
 
     def hold(self, kind, counts):
-        """What comes and goes with the configuration may be missing, and begin anew."""
+        """
+        Checks that no count has fallen. Histograms that come and go with the configuration are
+        exempt.
+        """
         last = self.last[kind]
         for key, before in last.items():
             if "extra" not in str(key) and counts.get(key, -1) < before:
@@ -111,7 +116,7 @@ class Scraper:
 
 
 class Load:
-    """Fires events until it is told to stop; within `with`, it waits."""
+    """Fires events until it is stopped; within `with`, it waits."""
 
     def __init__(self):
         self.fired = 0
@@ -138,13 +143,13 @@ class Load:
 
 
 def samples():
-    """A scrape of its own, of what has happened until now."""
+    """A separate scrape, after the service's copy of the last one has expired."""
     time.sleep(1.1)
     return parse_text(server.get(accept=TEXT)[2].decode())[0]
 
 
 def own():
-    """What the service tells of pushing and of its process: of many keys, the rest takes long to read."""
+    """Lines about pushing and about the process only: with many keys, parsing all takes long."""
     lines = server.get(accept=TEXT)[2].decode().splitlines()
     return parse_text("\n".join(line for line in lines if line.startswith(("rhist_push", "process"))))[0]
 
@@ -164,7 +169,7 @@ def reload(text):
 
 
 def upgrade():
-    """The module goes, with all that it has counted, and comes. What happens meanwhile is not counted."""
+    """Unloads the module, with all its counts, and loads it. Hits meanwhile are not counted."""
     with load:
         # All that was fired is read.
         samples()
@@ -188,7 +193,7 @@ def fill():
 
 
 class Arrived:
-    """What was accepted until it was asked last."""
+    """Returns the batches accepted since the last call."""
 
     def __init__(self):
         self.batches = 0
@@ -209,7 +214,7 @@ class Arrived:
                 for point in metric["sum"]["dataPoints"]:
                     self.hits[histogram] += point["asInt"]
             if what == "duration":
-                # There is one in each interval, also if nothing has happened.
+                # Each interval has a point, also without hits.
                 for point in metric["gauge"]["dataPoints"]:
                     whose = next(one["value"]["stringValue"] for one in point["attributes"] if one["key"] == "rhist.name")
                     self.spans[whose].add((point["startTimeUnixNano"], point["timeUnixNano"]))
@@ -260,7 +265,7 @@ ok(soon(lambda: arrived.of("runs") == load.fired), "and has arrived, nothing twi
 natives = {(name.split("_")[1], labels): one for (name, labels), one in server.native().items()}
 expected = {(*key, index): count for key, one in natives.items() for index, count in one.buckets().items()}
 same(dict(arrived.buckets), expected, "in the same buckets as in the scrapes")
-# Those in seconds would differ in their last digits.
+# Sums in seconds would differ in their last digits.
 same({labels: number for (name, labels), number in arrived.sums.items() if name == "runs"},
      {labels: one.sum for (name, labels), one in natives.items() if name == "runs"}, "with the same sums")
 same(arrived.hits["waits"], total("rhist_waits_seconds_count", last), "of all histograms")
@@ -273,7 +278,7 @@ ok(0 < scraper.queued <= 64 << 20, "the queue was within its limit", scraper.que
 ok(scraper.memory < MEMORY, f"in at most {MEMORY} MiB", scraper.memory)
 print(f"# {scraper.memory:.1f} MiB of memory, at most {scraper.queued / 1024:.0f} KiB in the queue")
 
-# --- more than there is room for
+# --- more batches than the queue holds
 
 reload(CONFIG + MANY)
 ok(soon(lambda: running().get("many") == 1, 60), "one with many keys", server.said())

@@ -1,14 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Nothing is left behind, however a run ends: by itself, by signals, by kill -9 at any moment, with a full disk, without its
-# module, with a closed pipe, with one that nobody reads; and nothing of others is touched.
+# Nothing is left behind, however a run ends: by itself, by signals, by kill -9 at any moment, with
+# a full disk, without its module, with a closed pipe, with one that nobody reads; and nothing of
+# others is touched.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 rhist=$RHIST_COMMAND
 export RHIST_RUN="$work/run"
 
-# What others have: in both top directories, an instance, a synthetic event, and a probe if there can be one.
+# Things of others: triggers in both top directories, an instance, a synthetic event, and a probe if
+# possible.
 foreign=$KERNEL/instances/foreign
 mkdir "$foreign"
 echo 'foreign_event u64 lat' >>"$KERNEL/synthetic_events"
@@ -30,7 +32,7 @@ state()
 }
 state >"$work/before"
 
-# untouched TEXT: nothing was left, and what others have is as it was
+# untouched TEXT: nothing was left, and the things of others are unchanged
 untouched()
 {
 	state >"$work/after"
@@ -74,7 +76,8 @@ for backend in rhist c; do
 	untouched "$backend: who reads no more ends a run"
 	no "$backend: without a panic" grep -q panicked "$work/err"
 
-	# Nobody reads, nor goes away: SIGTERM ends a run that waits to write, and what is to be kept is kept.
+	# The reader neither reads nor goes away: SIGTERM ends a run that waits to write, and --keep
+	# still keeps the instance.
 	mkfifo "$work/full"
 	exec 7<>"$work/full"
 	timeout 2 cat /dev/zero >&7
@@ -94,7 +97,7 @@ for backend in rhist c; do
 	$rhist clean >"$work/out"
 	untouched "$backend: and it undoes what it made"
 
-	# What is killed is undone by whoever comes next. How long a run takes depends on the machine.
+	# The next run cleans up after a killed one. How long a run takes depends on the machine.
 	rounds=${LONG:+500}
 	rounds=${rounds:-$(rest_only && echo 4 || echo 12)}
 	read -r begin _ </proc/uptime
@@ -107,7 +110,8 @@ for backend in rhist c; do
 		moment=$(awk -v seed="$round" -v pid=$$ -v begin="$begin" -v end="$end" \
 			'BEGIN { srand(seed * 7919 + pid); printf "%.4f", rand() * (end - begin) * 1.2 + 0.001 }')
 		timeout -s KILL "$moment" $rhist $recipe -d 0.06 --backend $backend >/dev/null 2>&1
-		# timeout does not wait for what it kills, and that may have to wait in the kernel before it dies.
+		# timeout does not wait for the killed process, which may have to wait in the kernel
+		# before it dies.
 		soon none_alive || echo "# $recipe, $moment: is still there"
 		! state | cmp -s "$work/before" - && left=$((left + 1))
 		$rhist >/dev/null 2>"$work/err" || failed=$((failed + 1))

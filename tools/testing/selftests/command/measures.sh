@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# What is measured is what happened: intervals add up to the total, an end that a filter passes over
-# ends its time, a time below zero is no time of centuries, a process has as many threads as it
-# likes, --size makes room for starts, too, hits that a filter rejects, or that the kernel misses,
-# are told, what rhist does itself is not counted, and no filter makes a measurement less exact.
+# Measurements are correct: intervals add up to the total, an end that a filter rejects still ends
+# its time, a time below zero does not show as centuries, a process may have any number of threads,
+# --size applies to starts, too, the output has the hits that a filter rejects or the kernel misses,
+# rhist does not count its own work, and filters do not make a measurement less exact.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 rhist=$RHIST_COMMAND
@@ -12,7 +12,7 @@ export RHIST_RUN="$work/run" HOME="$work"
 insmod "$RHIST_EVENTS" || { skip "no module with events"; finish; exit; }
 fire() { echo "$*" >/dev/rhist_events; }
 
-# hits FILE: sum of what the lines of JSON with this type have counted
+# hits FILE TYPE: prints the sum of the hits in the lines of JSON of this type
 hits() { grep "\"type\":\"$2\"" "$1" | grep -o '"hits":[0-9]*' | awk -F: '{ sum += $2 } END { print sum + 0 }'; }
 
 # fire_20000: 20,000 different things begin, and then all of them end
@@ -33,7 +33,7 @@ begins_together()
 		END { print (n[longest, 0] ? "some" : "none") " before, " (n[longest, 1] > 40 ? "all" : "not all") " meanwhile" }' "$1"
 }
 
-# start COMMAND...: runs it until it is told to stop
+# start COMMAND...: runs it in the background until `stop`
 start()
 {
 	$rhist "$@" >"$work/out" 2>"$work/err" &
@@ -88,7 +88,7 @@ cat >"$HOME/.config/rhist/recipes/rhist-first.toml" <<-EOF
 	alone = true
 EOF
 
-# What begins with "wake" pauses with "stop" and goes on with "wake" any number of times.
+# Starts with "wake"; "stop" pauses and "wake" resumes any number of times.
 cat >"$HOME/.config/rhist/recipes/rhist-again.toml" <<-EOF
 	summary = "Values since the first start"
 	about = "Values since the first start"
@@ -114,7 +114,7 @@ cat >"$HOME/.config/rhist/recipes/rhist-again.toml" <<-EOF
 	value = "total-{start}"
 EOF
 
-# Many triggers are made between those of the start and of the end.
+# Many triggers are made between the start's and the end's.
 {
 	sed '/first = true/d; /alone/d' "$HOME/.config/rhist/recipes/rhist-first.toml"
 	for forget in $(seq 40); do
@@ -235,8 +235,8 @@ for backend in rhist c; do
 	stop
 	is "$(hits "$work/out" total)" 0 "$backend: a start that is void has no end"
 
-	# 169 - 10 with pauses and without, 169 - 50 after another begin, or if that of the first
-	# pause was not seen, and nothing.
+	# 169 - 10 with pauses and without; 169 - 50 after a second start, or with a pause but no
+	# start before it; and nothing without a start.
 	start rhist-again --format json --backend $backend
 	for events in "wake:1 stop:1 wake:5 stop:5 wake:9" wake:1 "wake:1 wake:5" "stop:1 wake:5 stop:9" ""; do
 		for point in $events; do
@@ -289,7 +289,8 @@ for backend in rhist c; do
 	stop
 	yes "$backend: starts without room are told, and the option that makes some" \
 		grep -q '^lost: .*3,616 starts dropped.*--size' "$work/out" || sed 's/^/# /' "$work/out"
-	# The way of C, and that of rhist by synthetic events: each end has an entry there, too.
+	# Both ways of counting, C's, and rhist's by synthetic events: each end has an entry there,
+	# too.
 	for way in "" "--slower 0ns"; do
 		start between rhist_events:numbers rhist_events:stop --on u32=amount $way --size 20000 --format json --backend $backend
 		fire_20000
@@ -298,7 +299,8 @@ for backend in rhist c; do
 			'20000 "dropped":0 "dropped_starts":0 ' "$backend: --size makes room for starts $way"
 	done
 
-	# While nothing else happens, nothing does: neither what rhist makes before, nor its readings, nor the cost of a hit.
+	# While nothing else happens, nothing does: neither what rhist makes before, nor its
+	# readings, nor the cost of a hit.
 	$rhist count kmem:kmalloc --by common_comm -d 1 -i 0.1 --format json --backend $backend >"$work/json"
 	no "$backend: rhist does not measure itself" grep -q '"keys":\["rhist"' "$work/json"
 	is "$(grep -o '"from":{"realtime_ns":[0-9]*,"monotonic_ns":[0-9]*' "$work/json" | sed 's/.*://' |
@@ -331,13 +333,13 @@ for backend in rhist c; do
 	$rhist hardirqs -d 0.1 --backend $backend >"$work/out"
 	yes "$backend: where that cannot be told, it is stated" grep -q '^note: .*what rhist itself does' "$work/out"
 
-	# The numbers of its threads in a container are those of other tasks in events.
+	# In a container, its threads' numbers belong to other tasks in events.
 	if unshare --pid --fork --mount-proc true 2>/dev/null; then
 		unshare --pid --fork --mount-proc $rhist count rhist_events:numbers -d 0.1 --backend $backend >"$work/out"
 		yes "$backend: where its threads have other numbers, it is stated" grep -q '^note: .*PID namespace' "$work/out"
 	fi
 
-	# What is measured in another way than the best says so.
+	# A note says that an alternative was used in place of the best way to measure.
 	$rhist rhist-other -d 0.1 --backend $backend >"$work/out"
 	yes "$backend: why something was measured in another way is told" \
 		grep -q '^note: .*no event rhist_events:none' "$work/out" || sed 's/^/# /' "$work/out"
@@ -348,8 +350,8 @@ for backend in rhist c; do
 		is "$? $(grep -c 'where nr_sector' "$work/err")" "2 1" \
 			"$backend: a filter that the exact way does not know is refused, and nothing measured in another way"
 	fi
-	# An fprobe cannot have this argument, and a kretprobe has notes for 4,096 returns: the
-	# kernel tells of the others.
+	# An fprobe cannot have this argument. A kretprobe keeps notes of 4,096 returns, and the
+	# kernel counts the others as missed.
 	if have_probes && [ $backend = rhist ]; then
 		$rhist count 'kretprobe:hrtimer_nanosleep x=%ax' -c ld_many -i 0.2 --format json >"$work/out" 2>"$work/err" &
 		run=$!

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-Metrics of OTLP, as JSON has them, from protobuf.
+Metrics of OTLP from protobuf, in the form of OTLP's JSON.
 
-With the definitions of OpenTelemetry, if RHIST_OTLP names a folder that has them: see tools/testing/otlp. Without them, with
-those that are needed here, which know fields by their numbers.
+Uses the definitions of OpenTelemetry if RHIST_OTLP names a folder with them (see
+tools/testing/otlp), and otherwise own ones, limited to the fields needed here, which know them by
+number.
 """
 
 import json
@@ -11,7 +12,8 @@ import os
 import struct
 import sys
 
-# By number: name, kind, and for a message its fields. A name that ends with * can come more than once.
+# By number: name, kind, and for a message its fields. A name that ends with * can come more than
+# once.
 VALUE = {1: ("stringValue", "string"), 2: ("boolValue", "varint"), 3: ("intValue", "varint"), 4: ("doubleValue", "double")}
 ATTRIBUTE = {1: ("key", "string"), 2: ("value", VALUE)}
 EXEMPLAR = {2: ("timeUnixNano", "fixed"), 3: ("asDouble", "double"), 6: ("asInt", "signed"), 7: ("filteredAttributes*", ATTRIBUTE)}
@@ -46,7 +48,7 @@ def varint(data, at):
 
 
 def scalar(kind, number):
-    """A number of this kind, whose bits were read as those of an unsigned one."""
+    """Converts a number whose bits were read as unsigned into this kind."""
     if kind == "zigzag":
         return number >> 1 ^ -(number & 1)
     if kind == "double":
@@ -85,7 +87,10 @@ def message(data, fields):
 
 
 def definitions():
-    """The module json_format, and an empty request; None if there are no definitions of OpenTelemetry."""
+    """
+    Returns the module json_format and an empty request, or None without the definitions of
+    OpenTelemetry.
+    """
     if not (folder := os.environ.get("RHIST_OTLP")):
         return None
     if folder not in sys.path:
@@ -103,7 +108,7 @@ def from_protobuf(data):
         return own
     json_format, request = found
     request.ParseFromString(data)
-    # A field that is not in the definitions would not be in what is made of them.
+    # The conversion would drop a field that is missing in the definitions.
     known = json_format.Parse(json_format.MessageToJson(request), type(request)())
     if len(known.SerializeToString()) != len(data):
         raise ValueError("there are fields that OpenTelemetry does not know")
@@ -114,13 +119,13 @@ def from_json(data):
     """The request in this text."""
     if found := definitions():
         json_format, request = found
-        # Fails if there is a member that it does not know.
+        # Fails at an unknown member.
         return numbers(json_format.MessageToDict(json_format.Parse(data, request)))
     return numbers(json.loads(data))
 
 
 def numbers(value, name=""):
-    """What JSON has as strings of digits, as numbers."""
+    """Converts JSON's strings of digits to numbers."""
     if isinstance(value, dict):
         return {name: numbers(member, name) for name, member in value.items()}
     if isinstance(value, list):

@@ -2,11 +2,11 @@
 """
 Recipes beside their peers: the tools of bcc's libbpf-tools that answer the same question.
 
-Both watch the same load at the same time, so they see the same events. What the load is known to
-do is compared exactly with what rhist says; the peer's count has to be the same, or to differ by
-what the row of the table says, for the reason that the manual page of the recipe gives (`peers` in
-its file). Peers print powers of two, or a line for each event: what rhist says of a quantile has to
-be in the bucket of the peer's, or in one beside it.
+Both watch the same load at the same time, so they see the same events. The counts of rhist have to
+equal the known counts of the load. The peer's count has to be the same, or to differ by the number
+in the row of the table, for the reason that the manual page of the recipe gives (`peers` in its
+file). Peers print powers of two, or a line for each event: a quantile of rhist has to be in the
+bucket of the peer's, or in one beside it.
 
 To compare one more recipe, add a row to a group at the end of this file, and `[[peers]]` to the
 recipe.
@@ -33,7 +33,7 @@ US = 1000
 
 
 class Said:
-    """What a tool says of one key: how many, what they add up to, and in which buckets they are."""
+    """Result of a tool for one key: count, total and buckets."""
 
     def __init__(self, count=None, total=None, buckets=()):
         self.buckets = sorted(buckets)
@@ -52,7 +52,10 @@ class Said:
             self.largest = max(self.largest or 0, value["max"] * unit)
 
     def quantile(self, part):
-        """The bucket in which it is; with 1, that of the largest value, or itself."""
+        """
+        Returns the bucket of a quantile; for 1, the bucket of the largest value, or the value
+        itself.
+        """
         if part == 1 and self.largest is not None:
             return self.largest, self.largest
         rank, seen = max(1, -(-part * self.count // 1)), 0
@@ -75,7 +78,9 @@ UNITS = {"nsec": 1, "nsecs": 1, "usec": US, "usecs": US, "msecs": MS, "Kbytes": 
 
 
 def histograms(text):
-    """Those of print_log2_hist(), by what the line in front of each says behind its `=`."""
+    """
+    Parses the histograms of print_log2_hist(), by the key behind the `=` of the line in front.
+    """
     found, key, unit = {}, "", 1
     for line in text.splitlines():
         if match := re.match(r"\s*(\S+)\s*: count\s+distribution", line):
@@ -84,7 +89,7 @@ def histograms(text):
         elif match := re.match(r"\s*(\d+) -> (\d+)\s*: (\d+)", line):
             low, high, n = map(int, match.groups())
             if n:
-                # What is cut off a time is part of the bucket.
+                # Times are rounded down, so a bucket reaches up to its next unit.
                 found[key].append((low * unit, (high + 1) * unit - 1, n))
         elif line.strip() and "Hit Ctrl-C" not in line:
             key = line.split("=")[-1].strip()
@@ -118,7 +123,7 @@ def stacks(text):
 # --- what runs
 
 class Peer:
-    """A peer that runs: on a terminal, so that it prints what it has to say at once."""
+    """A running peer, on a terminal, so that it prints without buffering."""
 
     def __init__(self, words):
         self.words = words
@@ -163,7 +168,7 @@ class Peer:
 
 
 class Load:
-    """A program of lib/load.c that begins when it is told to, so that its number is known before."""
+    """A program of lib/load.c that waits for its start, so that its pid is known before."""
 
     def __init__(self, comm, kind, count, arg="0", cpu=None):
         self.comm = comm
@@ -173,7 +178,7 @@ class Load:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def run(self):
-        """What it says of itself."""
+        """Starts the load. Returns its own numbers."""
         said = self.process.communicate("\n")[0]
         if self.process.returncode:
             raise RuntimeError(f"{self.comm}: {self.process.returncode}")
@@ -181,7 +186,10 @@ class Load:
 
 
 class Interrupts:
-    """Interrupts that nothing else causes: those of the clock on the mainboard, as it tells of two seconds."""
+    """
+    Interrupts without other sources: two seconds of update interrupts of the clock on the
+    mainboard.
+    """
 
     RTC_UIE_ON, RTC_UIE_OFF = 0x7003, 0x7004
 
@@ -205,14 +213,16 @@ class Row:
     """
     A recipe, a peer, and the load that both watch.
 
-    recipe, peer    command lines, in which {pid} is the number of the load
-    read            makes {key: Said} of what the peer has printed
-    key             makes the same key of the keys of a row of rhist, or None of what the row is not about
-    truth           what is known of the load, by key: from what it says, how many, or the least and the most
+    recipe, peer    command lines, in which {pid} is the pid of the load
+    read            makes {key: Said} of the peer's output
+    key             makes the same key of the keys of a row of rhist, or None for a row that is not
+                    compared
+    truth           the right count by key: a function of the load's numbers, a count, or the least
+                    and the most
     more            by how many rhist counts more than the peer, by key; or the least and the most
     alone           keys that only rhist has
     apart           by what part the totals may differ
-    unit            of what rhist prints, in nanoseconds
+    unit            of rhist's values, in nanoseconds
     shown           how values are printed
     """
 
@@ -281,8 +291,8 @@ class Row:
                 low, high = our.quantile(part)
                 # Values may be few where one half ends and the other one begins.
                 least, most = their.quantile(part - NEAR * (part < 1))[0], their.quantile(min(part + NEAR, 1))[1]
-                # The bucket beside it: powers of two. A peer that has the value itself differs by
-                # what is between the two.
+                # The bucket beside it counts as equal: powers of two. If the peer has the value
+                # itself, the slack covers the time between the two.
                 slack = SLACK if name != "p50" else 0
                 if high < least / 2 - slack or low > most * 2 + slack:
                     yield f"{key}: {name} of rhist is {low} to {high}, that of the peer {least} to {most}"
@@ -305,7 +315,7 @@ def number(n):
 
 
 def table(row, key, our, their):
-    """What is beside each other, as it is in Documentation/command.rst."""
+    """Prints both results beside each other, in the form of Documentation/command.rst."""
     for who, said in ((row.recipe, our), (row.peer, their)):
         cells = ["–" if said.count is None else f"{said.count:,}"]
         for _, part in QUANTILES:
@@ -397,7 +407,7 @@ def block():
         group(
             Row("biolatency --by op", "biolatency -D -F", Load("ld_read", "read", 25, disk), by_operation,
                 {"read": 50, "write": 5, "flush": 5}, key=first),
-            # What asks for a flush is a write of 0 bytes.
+            # A flush is requested by a write of 0 bytes.
             Row("biolatency --by op --queued", "biolatency -D -F -Q", Load("ld_sync", "sync", 5, disk), by_operation,
                 {"read": 50, "write": 10, "flush": 0}, key=first, more={"write": 5, "flush": -5}),
             Row("bitesize -c ld_size", "bitesize -c ld_size", Load("ld_size", "read", 25, disk), histograms, {"ld_size": 25}, key=first,
@@ -448,7 +458,7 @@ def network():
 
 
 def explained():
-    """What the manual has a text about: recipes, and tools."""
+    """Names the pairs of recipe and tool that the manual has a text about."""
     for name in sorted(os.listdir(RECIPES)):
         if name.endswith(".toml"):
             with open(f"{RECIPES}/{name}", "rb") as file:
@@ -463,7 +473,7 @@ def main():
         return
     os.mkdir(WORK)
     try:
-        # What is started many times is in memory.
+        # In memory, since it is started many times.
         shutil.copy(f"{OUT}/load", f"{WORK}/load")
         tasks()
         block()

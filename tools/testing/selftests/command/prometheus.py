@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-Prometheus scrapes rhist serve: quantiles are within the bound of the truth, histograms of several machines become one exactly,
-and the rules and the dashboard of the package find what they ask for.
+Prometheus scrapes rhist serve: quantiles are within their error bound, histograms of several
+machines merge exactly, and the rules and the dashboard of the package find their series.
 """
 
 import math
@@ -60,7 +60,8 @@ wrong = []
 for q in (0.01, 0.1, 0.25, 0.5, 0.9, 0.99, 0.999):
     truth = values[math.ceil(q * len(values)) - 1]
     got = value(f"histogram_quantile({q}, sum(rhist_runs_total))")
-    # A bucket of scale 3 is 2^(1/8) wide: whatever Prometheus takes in it, is not further away than that.
+    # A bucket of scale 3 is 2^(1/8) wide: whatever Prometheus takes in it, is not further away than
+    # that.
     print(f"# quantile {q}: {got:.1f}, in truth {truth}: off by {got / truth - 1:+.3f}")
     if not 2 ** -0.125 <= got / truth <= 2 ** 0.125:
         wrong.append((q, truth, got))
@@ -78,7 +79,7 @@ ok(all(abs(share - truth) < 1e-9 for share in shares), "so is the part that is b
 classic = value('sum(rhist_runs_total_bucket{le=~"65536(.0)?"})')
 same(classic, sum(number <= 65536 for number in values) * MACHINES, "and the classic bucket of this bound")
 
-# --- what the package has for Prometheus and Grafana
+# --- rules and dashboard of the package
 
 for _ in range(20):
     subprocess.run(["ls", "/", "/nonexistent"], capture_output=True, check=False)

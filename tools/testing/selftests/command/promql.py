@@ -15,7 +15,10 @@ ADDRESS = "127.0.0.1:9090"
 
 
 class Prometheus:
-    """Runs from `root`, where its package is unpacked, until the end, and scrapes machines (name, port) every so many seconds."""
+    """
+    Runs from `root`, where its package is unpacked, until the end, and scrapes machines (name,
+    port) every so many seconds.
+    """
 
     def __init__(self, root, work, machines, seconds):
         ms = round(1000 * seconds)
@@ -75,13 +78,19 @@ scrape_configs:
 
 
 def buckets(histogram, scale):
-    """Counts of a histogram in a result that has no negative values, by Prometheus' index: up to 2^(index / 2^scale)."""
+    """
+    Counts of a histogram in a result without negative values, by Prometheus' index: up to 2^(index
+    / 2^scale).
+    """
     return {round(math.log2(float(upper)) * 2 ** scale): float(count) for _, _, upper, count in histogram["buckets"]
             if float(upper) > 0}
 
 
 def dashboard(interval):
-    """Panels of the dashboard of the package, and of each its queries and their legends; rates are over this interval."""
+    """
+    Panels of the dashboard of the package, and of each its queries and their legends; rates are
+    over this interval.
+    """
     with open(f"{FLEET}/dashboard.json", encoding="utf-8") as file:
         panels = json.load(file)["panels"]
     for panel in panels:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-What is pushed is what the kernel has counted: all buckets, by all keys, also when the receiver is away for a while and rhist is
-killed meanwhile, and nothing twice.
+Pushed histograms equal the kernel's: all buckets, by all keys, also when the receiver is away for a
+while and rhist is killed meanwhile, and nothing twice.
 
-Where the kernel has no network, as user-mode Linux, all stays in the queue, and is looked at there.
+If the kernel has no network, as user-mode Linux, all stays in the queue, and the test reads it
+there.
 """
 
 import collections
@@ -34,7 +35,7 @@ def until(condition, seconds=20):
 
 
 class Push:
-    """rhist push, until it is told to stop."""
+    """A process `rhist push`, until stop()."""
 
     def __init__(self, *options, question=QUESTION, event=EVENT):
         self.event = event
@@ -58,7 +59,7 @@ class Push:
             return "[active]" in file.read() and not tasks.read().strip().isdigit()
 
     def counted(self):
-        """What the kernel has."""
+        """Returns the kernel's counts."""
         return histogram(f"{self.folder()}/events/{EVENT}/hist_jsonl")
 
     def said(self):
@@ -77,7 +78,10 @@ def fire(count, first=0):
 
 
 def histogram(path):
-    """By value and key: its counts by bucket, its sum, and what it says of scale and zeros; and the hits of keys."""
+    """
+    Reads hist_jsonl. Returns by value and key: counts by bucket, sum, scale and zeros; and the hits
+    of keys.
+    """
     with open(path, encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]
     names = [value["name"] for value in lines[0]["values"]]
@@ -139,7 +143,9 @@ def files():
 
 
 def queued():
-    """What is in the queue, of which nothing is sent now. A file is a line, and a body."""
+    """
+    Returns the bodies in the queue, of which nothing is sent now. A file is a line, and a body.
+    """
     bodies = []
     for path in files():
         with open(path, "rb") as file:
@@ -151,7 +157,7 @@ def queued():
 
 
 def plus(a, b):
-    """Both, but scales, of which there is one."""
+    """Adds two results; scales are taken over."""
     total = a + b
     for name in total:
         if name[-1] == "scale":
@@ -160,7 +166,7 @@ def plus(a, b):
 
 
 def killed():
-    """Kills rhist while nobody receives. Returns what the kernel had counted until then."""
+    """Kills rhist while nobody receives. Returns the kernel's counts until then."""
     push = Push()
     fire(60)
     time.sleep(1)
@@ -232,14 +238,14 @@ def containers(bodies):
 
 
 def outliers(bodies):
-    """The longest time, and what was saved of it. `bodies` has what was pushed."""
+    """The longest time and its saved fields. `bodies` returns the pushed batches."""
     push = Push(question=["runqlat"], event="sched/sched_switch")
     for _ in range(20):
         subprocess.run(["true"], check=True)
     push.stop()
     found = [point for metric in metrics(bodies()) if metric["name"] == "runqlat.value"
              for point in metric["exponentialHistogram"]["dataPoints"] if point.get("exemplars")]
-    # What was saved of it is read after the numbers, and may be of a longer wait that came
+    # The saved fields are read after the numbers, and may belong to a longer wait that came
     # meanwhile.
     ok(found and all(point["exemplars"][0]["asInt"] >= point["max"] for point in found), "the longest wait is an exemplar", found[:1])
     saved = {attribute["key"] for point in found for attribute in point["exemplars"][0]["filteredAttributes"]}
@@ -247,7 +253,10 @@ def outliers(bodies):
 
 
 def own_threads(bodies):
-    """No thread that sends is one that is counted: of those that end while something is measured, none is rhist's."""
+    """
+    rhist's sending threads are not counted: among the threads that end while a histogram runs, none
+    is rhist's.
+    """
     push = Push("--name", "ended", question=["count", "sched:sched_process_exit", "--by", "comm"], event="sched/sched_process_exit")
     for _ in range(10):
         subprocess.run(["true"], check=True)

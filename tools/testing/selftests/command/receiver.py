@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A receiver of OTLP on the loopback, which keeps what it accepts."""
+"""A receiver of OTLP on the loopback, which keeps accepted batches."""
 
 import http.server
 import socket
@@ -15,7 +15,10 @@ def free_port():
 
 
 class Receiver:
-    """Accepts all but requests of these numbers, which it answers with 503. It can go away, and come again."""
+    """
+    Accepts all but requests of these numbers, which it answers with 503. It can go away, and come
+    again.
+    """
 
     def __init__(self, port, unavailable=()):
         self.port, self.unavailable = port, unavailable
@@ -32,7 +35,8 @@ class Receiver:
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["content-length"]))
                 if receiver.server is not self.server:
-                    # Gone while the connection was kept: nobody is told anything.
+                    # The receiver went away while the connection was kept: close it without an
+                    # answer.
                     self.close_connection = True
                     return
                 receiver.requests += 1
@@ -58,7 +62,7 @@ class Receiver:
         server.server_close()
 
     def take(self):
-        """What has come since it was asked last."""
+        """Returns the bodies received since the last call."""
         bodies, self.bodies = self.bodies, []
         return bodies
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-What recipes count of loads of known shape.
+Counts of recipes for loads of known shape.
 
-Each recipe runs twice at the same time, with the histograms of rhist and with those of C, so that both see the same events
-and have to count the same. What is exact is compared exactly. Of a time, the load knows bounds: it cannot have been shorter
-than what was asked for, nor longer than what the load itself measured around it.
+Each recipe runs twice at the same time, with the histograms of rhist and with C's, so that both see
+the same events and have to count the same. Exact numbers are compared exactly. For a time the load
+knows bounds: not shorter than the requested time, nor longer than the load itself measured around
+it.
 """
 
 import fcntl
@@ -27,7 +28,7 @@ RHIST = os.environ.get("RHIST_COMMAND", f"{TOP}/../../../../build/command/rhist"
 KERNEL = "/sys/kernel/tracing"
 WORK = f"{os.environ.get('TMPDIR', '/tmp')}/recipes.{os.getpid()}"
 HAVE_PROBES = os.path.exists(f"{KERNEL}/kprobe_events")
-# What user-mode Linux has tested is left out.
+# Leave out tests that already ran on user-mode Linux.
 REST_ONLY = bool(os.environ.get("RHIST_REST")) and HAVE_PROBES
 BACKENDS = ("rhist", "c")
 # User-mode Linux has a clock that goes on with each tick only.
@@ -49,7 +50,7 @@ def plain(key):
 
 
 class Total:
-    """What a run has counted in the end."""
+    """Final counts of a run."""
 
     def __init__(self, line):
         self.all = line
@@ -77,12 +78,14 @@ class Total:
         return sum(value["sum"] if isinstance(value, dict) else value for value in values)
 
     def low(self):
-        """What no value is below."""
+        """Returns a lower bound of all values."""
         values = [row["values"][0] for row in self.all["rows"] if row["hits"]]
         return min(value["min"] if value["min"] is not None else value["buckets"][0][0] for value in values)
 
     def high(self, *keys):
-        """What no value of the rows with these first keys is above. C knows the bucket only."""
+        """
+        Returns an upper bound of the values of rows with these first keys. C knows the bucket only.
+        """
         rows = [row for found, row in self.rows.items() if row["hits"] and found[: len(keys)] == keys]
         values = [row["values"][0] for row in rows]
         return max(value["buckets"][-1][1] if value["max"] is None else value["max"] for value in values)
@@ -120,7 +123,7 @@ class Run:
 
 
 class Case:
-    """A recipe, and what it has to count: checks take the totals and what the loads have said."""
+    """A recipe and its expected counts: checks take the totals and the numbers of the loads."""
 
     def __init__(self, words, check, same=True):
         self.words, self.check, self.same = words.split(), check, same
@@ -155,7 +158,7 @@ class Case:
 
 
 class Known(dict):
-    """What loads have said."""
+    """Numbers that loads have printed about themselves."""
 
     def load(self, comm, kind, count=1, arg="0"):
         command = [f"{WORK}/load", comm, kind, str(count), str(arg)]
@@ -289,7 +292,10 @@ def latencies(case, total, known):
 
 
 def made(case, total, known):
-    """Each child returns from the call that made it, too, and has the number of the last one, which was in exit_group."""
+    """
+    Each child returns from the call that made it, too, and has the number of the last one, which
+    was in exit_group.
+    """
     row = total.rows[("clone3",)]
     case.equal("each call is counted once", row["hits"], CHILDREN)
     case.within("times", 0, total.high("clone3"), APART - 1)
@@ -297,7 +303,9 @@ def made(case, total, known):
 
 
 def interrupted(case, total, known):
-    """A handler of a signal returns by a call of its own, with what is left of the one that was interrupted."""
+    """
+    A handler of a signal returns by a system call of its own, with the rest of the interrupted one.
+    """
     calls = [keys[0] for keys in total.rows]
     case.add("each call is one", all(re.match("[a-z]", call) for call in calls), calls)
     case.add("there are some", "clock_nanosleep" in calls, calls)
@@ -312,7 +320,7 @@ def executed(case, total, known):
 
 
 def allocated(case, total, known):
-    # That of the pipe, and that of its buffers.
+    # One for the pipe, and one for its buffers.
     case.equal("each allocation is counted once", total.of("alloc_pipe_info"), 2 * 50)
     asked, taken = total.rows[("alloc_pipe_info",)]["values"]
     case.within("bytes that were asked for, and that are taken", 1, asked, taken)
@@ -389,7 +397,9 @@ def interrupts():
 
 
 def between(known, name, which):
-    """How many there were while all ran, and since before the first began until after the last ended."""
+    """
+    Returns the counts while all ran, and from before the first began until after the last ended.
+    """
     before, begin, end, after = (known[when][which].get(name, 0) for when in ("before", "begin", "end", "after"))
     return end - begin, after - before
 
@@ -398,7 +408,7 @@ def handled(case, total, known):
     for key, in total.rows:
         number = next(row["keys"][0] for row in total.all["rows"] if plain(row["keys"][0]) == key)
         number = number["value"] if isinstance(number, dict) else int(number)
-        # User-mode Linux does not count those of its clock in /proc.
+        # User-mode Linux leaves its clock's interrupts out of /proc.
         if number == 0 and not HAVE_PROBES:
             continue
         least, most = between(known, number, "interrupts")
@@ -416,7 +426,7 @@ def processed(case, total, known):
 def raised(case, total, known):
     for key, in total.rows:
         least, most = between(known, key, "softirqs")
-        # What was raised before the triggers were there.
+        # Softirqs raised before the triggers existed.
         case.within("each softirq that was raised is counted once", least - 2 * os.cpu_count(), total.of(key), most)
 
 
@@ -449,7 +459,7 @@ def irqs():
         Case("softirqs", processed, same=False),
         Case("softirqs --wait", raised, same=False),
     ]
-    # User-mode Linux has no such tick.
+    # User-mode Linux lacks this tick.
     if HAVE_PROBES:
         cases.append(Case("profile --by comm", sampled, same=False))
     if os.path.exists(f"{KERNEL}/events/power/cpu_idle"):
@@ -470,14 +480,14 @@ def requests(case, total, known):
 
 def flushed(case, total, known):
     requests(case, total, known)
-    # What asks for a flush is completed, too, without having been issued.
+    # A request for a flush is completed, too, without having been issued.
     case.equal("each flush is counted once", total.of("nullb0", "flush"), 5)
     case.within("times of flushes", 0, total.high("nullb0", "flush"), known["ld_bsync"]["wall"])
     case.all_ends(total)
 
 
 def of_one_disk(case, total, known):
-    """By the address of the request, as without a filter; that of the other way has other keys."""
+    """By the address of the request, as without a filter; the other way has other keys."""
     case.equal("requests of this disk", total.table(), {("nullb1", "read"): READS})
     case.equal("they are matched in the exact way", (total.all["notes"], total.traced(" rq comm=")), ([], True))
     case.all_ends(total)
@@ -497,7 +507,10 @@ def issued(case, total, known):
 
 
 def map_device(command, targets=()):
-    """A command to the device mapper about the device "rhist", with rows of start, length, type and parameters."""
+    """
+    A command to the device mapper about the device "rhist", with rows of start, length, type and
+    parameters.
+    """
     table = b""
     for start, length, kind, parameters in targets:
         parameters = parameters.encode() + b"\0"
@@ -509,7 +522,7 @@ def map_device(command, targets=()):
 
 
 CREATE, REMOVE, RESUME, LOAD = 3, 4, 6, 9
-# In the middle of the second one of those that are read: that is split.
+# Sector in the middle of the second read, which is split there.
 BORDER = 12
 
 
@@ -552,7 +565,7 @@ def block():
     map_device(CREATE)
     map_device(LOAD, [(start, length, "delay", f"/dev/ram0 {start} {DELAY // MS}") for start, length in ((0, BORDER), (BORDER, 1024))])
     map_device(RESUME)
-    # With a cache, so that there are flushes.
+    # With a cache, so that flushes happen.
     options = f"nr_devices=2 gb=1 irqmode=2 completion_nsec={DELAY} queue_mode=2 memory_backed=1 cache_size=8"
     subprocess.run(["modprobe", "null_blk", *options.split()], check=True)
     try:
@@ -609,7 +622,7 @@ def connected_by(case, total, known):
 
 
 def connected6(case, total, known):
-    # C has what the kernel has in the field of IPv4.
+    # C has the contents of the kernel's field for IPv4.
     address = "::1" if case.backend == "rhist" else "0.0.0.0"
     case.equal("each connection is counted once", total.table(), {(address, str(known["ld_connect6"]["port"])): CONNECTS})
 
@@ -643,7 +656,7 @@ def lived(case, total, known):
     case.equal("each connection is counted once", row["hits"], CONNECTS)
     # The last packets may be on the way when the program ends.
     case.within("times", CONNECTS * 30 * MS, row["values"][0]["sum"], known["ld_connect"]["wall"] + CONNECTS * 200 * MS)
-    # Not the socket that listened, nor those that were refused.
+    # Neither the socket that listened, nor the refused ones.
     case.all_ends(total)
 
 
@@ -670,7 +683,7 @@ def round_trips(case, total, known):
     row = total.rows[(str(known["ld_send"]["port"]),)]
     case.within("each segment that is received is counted once", SENDS, row["hits"], 2 * SENDS + 4)
     buckets = row["values"][0]["buckets"]
-    # The kernel smooths it, and begins with what the handshake took.
+    # The kernel smooths it, starting with the time of the handshake.
     case.within("times in microseconds", 40000, buckets[-1][1], known["ld_send"]["wall"] // 1000)
 
 
@@ -692,7 +705,7 @@ def network():
             known.load("ld_send", "send", SENDS, 1000)
             known.load("ld_drop", "drop", DROPS)
             known.load("ld_lose", "lose", 1)
-            # What is on the way arrives, and connections are closed.
+            # Let packets on the way arrive, and connections close.
             time.sleep(0.3)
             known["end"] = tcp_counters()
 
@@ -720,7 +733,7 @@ def network():
             known.load("ld_lose", "lose", 1)
             time.sleep(0.3)
 
-        # C's histograms have no keys for these.
+        # C's histograms cannot have these keys.
         group([
             Case("tcplife --by address --where daddr_v6.ip==::/8&&sport!=0", only_by_ipv6),
             Case("tcprtt --by address", answered),
@@ -875,7 +888,7 @@ def kernel():
 def main():
     os.mkdir(WORK)
     try:
-        # What is started many times is in memory.
+        # In memory, since it is started many times.
         shutil.copy(f"{OUT}/load", f"{WORK}/load")
         if not REST_ONLY:
             programs()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-A client of rhist serve: runs it, scrapes it in each format, and holds its counters to never falling.
+A client of rhist serve: runs it, scrapes it in each format, and holds its counters to never
+falling.
 """
 
 import atexit
@@ -20,7 +21,7 @@ KERNEL = "/sys/kernel/tracing"
 TRACING = os.environ.get("TRACING", f"{KERNEL}/rhist")
 TEXT = "text/plain;version=0.0.4"
 OPEN = "application/openmetrics-text;version=1.0.0"
-# As rhist.service has it: root, who has no capability.
+# Like rhist.service: root without capabilities.
 BARE = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"]
 PROTOBUF = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
 
@@ -48,7 +49,7 @@ def begin():
 
 
 def fire(text):
-    """Has the module with events make some happen: those of tasks, on the CPU that the text names."""
+    """Fires events of the test module; in task context, on the CPU that the text names."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {int(text.split()[2])})
     with open("/dev/rhist_events", "w", encoding="ascii") as file:
@@ -97,7 +98,7 @@ class Server:
         return ready
 
     def said(self):
-        """What it has logged."""
+        """Returns the service's log."""
         with open(self.log, encoding="utf-8") as file:
             return file.read()
 
@@ -122,7 +123,9 @@ class Server:
         return response.status, response.getheader("Content-Type"), body
 
     def scrape(self):
-        """Samples of the text format, by name and labels. A counter that has fallen is a failure."""
+        """
+        Samples of the text format, by name and labels. A counter that has fallen is a failure.
+        """
         time.sleep(1.05)  # What is younger may be from memory.
         _, _, body = self.get(accept=TEXT)
         samples, kinds = parse_text(body.decode())

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-rhist serve: what is scraped is what the kernel has counted, whatever happens meanwhile: the configuration is read again, the
-module is unloaded and loaded, a histogram costs too much, clients are slow or hostile, the service is killed.
+rhist serve: scrapes equal the kernel's counts, whatever happens meanwhile: the configuration is
+read again, the module is unloaded and loaded, a histogram costs too much, clients are slow or
+hostile, the service is killed.
 """
 
 import json
@@ -53,7 +54,10 @@ def trigger_of(text):
 
 
 def jsonl(text):
-    """Entries of the histogram with this text in its trigger: the first value of each, by the first key."""
+    """
+    Entries of the histogram with this text in its trigger: the first value of each, by the first
+    key.
+    """
     with open(f"{trigger_of(text)}/hist_jsonl", encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]
     return {str(line["keys"][0]): line["values"] for line in lines if line["type"] == "entry"}
@@ -70,7 +74,7 @@ ok(found.returncode == 2 and "wrong.toml:2:32" in found.stderr and "did you mean
    "check: what is wrong, and where", found)
 os.unlink(f"{server.folder}/wrong.toml")
 
-# --- what is scraped is what was counted
+# --- scrapes equal the kernel's counts
 
 same(server.start(), b"READY=1", "it is ready")
 same(server.get("/healthz")[::2], (200, b"ok\n"), "/healthz")
@@ -172,7 +176,7 @@ with open(f"{trigger_of('total.dist')}/trigger", encoding="utf-8") as file:
 fd = os.open(f"{trigger_of('total.dist')}/trigger", os.O_WRONLY | os.O_APPEND)
 os.write(fd, command.replace(" if ", ":clear if ", 1).encode())
 os.close(fd)
-# More than there were, of one key of four.
+# More of one of the four keys than before.
 fire("run task 0 4 400 400")
 after = server.scrape()
 same(sum(value for (name, _), value in after.items() if name == "rhist_runs_total_count"), 55,
@@ -262,7 +266,7 @@ if ("rhist_serve_event_cost_seconds", (("histogram", "costly"),)) in server.scra
 else:
     ok(False, "the cost of a hit is known", server.said())
 
-# --- a receiver of what is pushed
+# --- a receiver of pushed batches
 
 def sent(name):
     """Hits that have arrived of a histogram."""

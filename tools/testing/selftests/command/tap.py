@@ -5,7 +5,7 @@ points = failures = 0
 
 
 def ok(good, name, *details):
-    """A point; details are told if it fails."""
+    """Prints a point; and the details if it fails."""
     global points, failures
     points += 1
     failures += not good
