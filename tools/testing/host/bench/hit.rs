@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What map, program and filter take on this machine: one hit, on one thread, and on each of two at
-//! once.
+//! The cost of map, program and filter on this machine: one hit, on one thread, and on each of two
+//! at once.
 
 #[path = "../rhist/tests/hist/events.rs"]
 mod events;
@@ -27,8 +27,8 @@ use rhist::map::Shape;
 /// Keys that are hit in turn.
 const KEYS: usize = 256;
 
-/// Runs `hit` on so many threads, `iters` times on each, with the CPU and the number of the hit.
-/// Returns what the slowest one took.
+/// Runs `hit` `iters` times on each of `threads` threads, with the CPU and the number of the hit.
+/// Returns the time of the slowest thread.
 fn on_threads(threads: usize, iters: u64, hit: &(impl Fn(usize, usize) + Sync)) -> Duration {
     let barrier = Barrier::new(threads);
     let one = |cpu| {

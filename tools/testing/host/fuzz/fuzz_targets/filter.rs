@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What follows `if`, and records for it.
+//! Filters, that is the text after `if`, and records for them.
 
 #![no_main]
 

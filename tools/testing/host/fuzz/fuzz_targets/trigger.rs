@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is written to a `trigger` file.
+//! Text written to a `trigger` file.
 
 #![no_main]
 

@@ -51,7 +51,7 @@ impl core::ops::Not for Flags {
     }
 }
 
-/// The flags.
+/// Values of [`Flags`].
 pub mod flags {
     use super::Flags;
 
@@ -84,13 +84,13 @@ pub trait Allocator {
     const MAX: usize;
 }
 
-/// The allocators.
+/// The kernel's allocators; they differ in the largest size of an allocation only.
 pub mod allocator {
     use super::Allocator;
 
     /// `kmalloc`: physically contiguous. `KMALLOC_MAX_SIZE` with pages of 4 KiB.
     pub struct Kmalloc;
-    /// `vmalloc`.
+    /// Pages that are contiguous in virtual memory only.
     pub struct Vmalloc;
     /// `kmalloc`, or `vmalloc` if that fails.
     pub struct KVmalloc;

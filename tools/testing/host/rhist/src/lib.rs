@@ -2,7 +2,7 @@
 
 //! The pure parts of the module, compiled unchanged for the host.
 //!
-//! What is private to the module is public here, so that tests reach it.
+//! Items that are private in the module are public here, so that tests reach them.
 
 #![no_std]
 

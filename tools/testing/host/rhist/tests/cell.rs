@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A variable of an element against a plain one, and interrupted at every point. What several CPUs do at once is in
-//! `loom.rs` and `crowd.rs`.
+//! A variable of an element against a plain one, and interrupted at every point. What several CPUs
+//! do at once is in `loom.rs` and `crowd.rs`.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -35,7 +35,7 @@ fn holds_all_but_one_value() {
     }
 }
 
-/// What it cannot hold is reported, and an older value does not stay in its place.
+/// A value that it cannot hold is reported, and unsets the variable.
 #[test]
 fn reports_the_value_that_it_cannot_hold() {
     let cell = VarCell::new();
@@ -63,7 +63,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// Runs one on the cell; what it returned, if it reads.
+/// Runs one operation on the cell. Returns the value of a read.
 fn run(cell: &VarCell, operation: Operation) -> Option<u64> {
     match operation {
         Operation::Set(value) => {
@@ -75,7 +75,7 @@ fn run(cell: &VarCell, operation: Operation) -> Option<u64> {
     }
 }
 
-/// The same on what is meant.
+/// Runs the same operation on a plain option, as the model.
 fn run_plain(plain: &mut Option<u64>, operation: Operation) -> Option<u64> {
     match operation {
         Operation::Set(value) => {
@@ -97,8 +97,8 @@ proptest! {
     }
 }
 
-/// Runs `first` after `before`, interrupted by `second` at its `n`-th access, and asserts that it is as if one had come
-/// after the other. Whether `first` has so many accesses.
+/// Runs `first` after `before`, interrupted by `second` at its `n`-th access, and asserts that it
+/// is as if one had come after the other. Whether `first` has so many accesses.
 fn interrupted(n: usize, before: Operation, first: Operation, second: Operation) -> bool {
     let cell = Rc::new(VarCell::new());
     run(&cell, before);

@@ -23,13 +23,13 @@ fn known(
     }
 }
 
-/// The flags of a pvclock, or none: all that there are.
+/// All flags of a pvclock, and none.
 fn pvclocks() -> impl Iterator<Item = Option<u8>> {
     (0..=u8::MAX).map(Some).chain([None])
 }
 
-/// What `kvmclock_init()` and `mark_tsc_unstable()` make of what they find. The time stamp counter
-/// is not marked here.
+/// Result of `kvmclock_init()` and `mark_tsc_unstable()` at boot: whether the clock is stable. The
+/// time stamp counter is not marked unstable here.
 fn kernel_finds(hypervisor: Hypervisor, stable_bit_valid: bool, pvclock: Option<u8>) -> bool {
     match (hypervisor, pvclock) {
         (Hypervisor::Kvm, Some(flags)) => {
@@ -75,11 +75,11 @@ fn what_each_case_comes_to() {
                 match (pvclock, found) {
                     (_, Some(false)) => assert!(!one(Hypervisor::Kvm)),
                     (Some(_), Some(true)) => assert_eq!(one(Hypervisor::Kvm), says_so),
-                    // What the host says now may not be what it said then.
+                    // The host may have changed its flags since boot.
                     (Some(_), None) => assert!(!one(Hypervisor::Kvm)),
                     (None, _) => assert!(one(Hypervisor::Kvm)),
                 }
-                // There is no pvclock then.
+                // Without a hypervisor, a pvclock is impossible.
                 if pvclock.is_none() {
                     assert_eq!(one(Hypervisor::None), found != Some(false));
                 }

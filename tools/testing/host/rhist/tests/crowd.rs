@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The map in a crowd: several CPUs at once, each interrupted now and then, while one reads. And
-//! its variables and wide cells: several CPUs that set one and take from it.
+//! The map under contention: several CPUs at once, each interrupted now and then, while one reads.
+//! And its variables and wide cells: several CPUs that set one and take from it.
 //!
-//! Has no test harness, because that of the standard library looks like a data race to
-//! ThreadSanitizer, unless the library is instrumented as well.
+//! Has no test harness, because the standard library's looks like a data race to ThreadSanitizer,
+//! unless the library is instrumented as well.
 
 use std::collections::HashMap;
 use std::collections::HashSet;
@@ -58,7 +58,7 @@ fn key(number: u64) -> [u8; 16] {
     (u128::from(number) << 64 | u128::from(number)).to_ne_bytes()
 }
 
-/// What a reader finds at any time: whole keys of which none is there twice.
+/// Checks that a reader finds whole keys at any time, and none twice.
 fn read(map: &Map) {
     let (contents, mut keys) = (map.contents(), HashSet::new());
     for elt in contents.elts() {
@@ -143,8 +143,9 @@ fn crowd(shape: Shape<'_>, events: u64, keys: u64, seed: u64) {
     }
 }
 
-/// All CPUs, at once, fire `events` events each, some of them interrupted by another one, while a task takes intervals and replaces the slots. Asserts that each
-/// event is in one interval, and that no key has two elements.
+/// All CPUs, at once, fire `events` events each, some of them interrupted by another one, while a
+/// task takes intervals and replaces the slots. Asserts that each event is in one interval, and
+/// that no key has two elements.
 fn crowd_replaced(bits: u32, events: u64, keys: u64) {
     const COLUMNS: &[Column] = &[Column::Hits, Column::Sum];
     let columns = COLUMNS;
@@ -285,15 +286,15 @@ fn value(cpu: u64, n: u64) -> u64 {
     half << 32 | half
 }
 
-/// Who set `value`, and as which one.
+/// Splits `value` into its CPU and its sequence number there.
 fn setter(value: u64) -> (u64, u64) {
     let half = value & 0xffff_ffff;
     assert_eq!(value >> 32, half, "half a value");
     (half >> 24, half & 0xff_ffff)
 }
 
-/// Asserts that no value was taken twice by all of `takers` together, and that each of them got what
-/// one CPU set in that order. How many there are.
+/// Asserts that no value was taken twice by all of `takers` together, and that each of them got the
+/// values of a CPU in the order in which it set them. Returns the number of values.
 fn assert_taken_once(takers: &[Vec<u64>]) -> u64 {
     let mut all = HashSet::new();
     for taken in takers {
@@ -311,7 +312,7 @@ fn assert_taken_once(takers: &[Vec<u64>]) -> u64 {
     all.len() as u64
 }
 
-/// All CPUs set one variable and take from it. What is neither taken nor left was overwritten.
+/// All CPUs set one variable and take from it. A value neither taken nor left was overwritten.
 fn variable_overwritten() {
     let sets = rounds(100_000);
     let cell = VarCell::new();
@@ -347,7 +348,8 @@ fn variable_overwritten() {
     }
 }
 
-/// Two CPUs set a variable, but only while it is unset, and two take. So none is overwritten, and all are taken.
+/// Two CPUs set a variable, but only while it is unset, and two take. So none is overwritten, and
+/// all are taken.
 fn variable_handed_over() {
     let sets = rounds(20_000);
     let cell = VarCell::new();
@@ -403,7 +405,8 @@ fn wide(first: u64) -> [u64; WIDE] {
     std::array::from_fn(|n| first.rotate_left(n as u32 * 12))
 }
 
-/// Reads the cell by `read`: the first word of its value, if it is set. Counts in `busy` if it cannot be read.
+/// Reads the cell by `read`: the first word of its value, if it is set. Counts in `busy` if it
+/// cannot be read.
 fn whole(read: impl Fn(&mut [u64]) -> Read, busy: &mut u64) -> Option<u64> {
     let mut value = [0; WIDE];
     match read(&mut value) {
@@ -419,7 +422,8 @@ fn whole(read: impl Fn(&mut [u64]) -> Read, busy: &mut u64) -> Option<u64> {
     }
 }
 
-/// All CPUs write one wide cell and take from it. What is neither taken nor left was overwritten, or counted as lost.
+/// All CPUs write one wide cell and take from it. A value neither taken nor left was overwritten,
+/// or counted as lost.
 fn wide_overwritten() {
     let writes = rounds(100_000);
     let words = cell_words();
@@ -466,8 +470,8 @@ fn wide_overwritten() {
     }
 }
 
-/// All CPUs, each interrupted now and then, have one maximum, which one reads. It never falls, and none but those
-/// counted as lost is missed.
+/// All CPUs, each interrupted now and then, have one maximum, which one reads. It never falls, and
+/// none but those counted as lost is missed.
 fn wide_maximum() {
     let hits = rounds(50_000);
     let words = Arc::new(cell_words());
@@ -482,7 +486,7 @@ fn wide_maximum() {
         let mut all = Vec::new();
         barrier.wait();
         for n in 0..hits {
-            // Grows, so that there are new maxima all the time.
+            // Grows, so that new maxima come all the time.
             let mut value = || n << 20 | random.below(1 << 20);
             let (mine, other, point) = (value(), value(), value() as usize % 24);
             let theirs = Arc::new(Mutex::new(None));

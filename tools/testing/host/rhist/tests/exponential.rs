@@ -20,7 +20,8 @@ fn all() -> impl Iterator<Item = (u8, Unit)> {
     (0..=5).flat_map(|scale| UNITS.map(|unit| (scale, unit)))
 }
 
-/// Each is the largest whole number below its boundary: by the power 32 of both. The last one is one less than its boundary.
+/// Each is the largest whole number below its boundary: by the power 32 of both. The last one is
+/// one less than its boundary.
 #[test]
 fn table() {
     for (k, boundary) in (1..).zip(BOUNDARIES) {
@@ -44,7 +45,8 @@ fn check(value: u64, unit: Unit, scale: u8) {
     assert_eq!(bucket, expected, "{value} at scale {scale} in {unit:?}");
 }
 
-/// The index never decreases: so it is right everywhere if it is right on both sides of each boundary.
+/// The index never decreases: so it is right everywhere if it is right on both sides of each
+/// boundary.
 #[test]
 fn every_boundary() {
     for (scale, unit) in all() {
@@ -97,7 +99,8 @@ fn known_indices() {
     );
 }
 
-/// The bounds of all codes follow upon each other from the smallest value to the largest, and both ends have the code.
+/// The bounds of all codes follow upon each other from the smallest value to the largest, and both
+/// ends have the code.
 #[test]
 fn bounds() {
     for ((scale, unit), signed) in all().flat_map(|all| [false, true].map(|signed| (all, signed))) {
@@ -128,7 +131,7 @@ fn bounds() {
     }
 }
 
-/// What the manual says: the error of what is shown for any value of a bucket, in percent.
+/// The manual's figures: the error of a bucket's shown number for any value in it, in percent.
 #[test]
 fn errors() {
     let stated = [41.43, 18.93, 9.06, 4.43, 2.19, 1.09];
@@ -153,7 +156,7 @@ fn errors() {
     }
 }
 
-/// What is shown for some buckets.
+/// The shown number of some buckets.
 #[test]
 fn shown() {
     let shown = |value: i64, scale, signed| {
@@ -187,7 +190,7 @@ fn shown() {
 #[test]
 fn no_value() {
     let [unsigned, signed] = [false, true].map(|signed| Exponential::new(3, Unit::One, signed));
-    // Between 1 and 2 is no whole number.
+    // No whole number lies between 1 and 2.
     for code in unsigned.code(1) + 1..unsigned.code(2) {
         assert_eq!(unsigned.bounds(code), None);
         assert_eq!(unsigned.middle(code), None);

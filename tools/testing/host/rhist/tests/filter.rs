@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Event filters: what they hold for, and what is refused.
+//! Event filters: which records match, and which filters are refused.
 
 #![cfg(not(loom))]
 
@@ -28,7 +28,7 @@ use scene::USER_BASE;
 use std::time::Duration;
 use std::time::Instant;
 
-/// Checks that `scene` is one of those that the filter is for, or is not.
+/// Checks whether the filter matches `scene`.
 #[track_caller]
 fn check(scene: &Scene, text: &str, holds: bool) {
     assert_eq!(scene.matches(&filter(text)), holds, "{text}");
@@ -287,7 +287,7 @@ fn masks() {
         &["mask == CPUS{all}", "mask == CPUS{0-N}"],
         &["mask == CPUS{0-68}"],
     );
-    // A record that ends too early has no CPUs in it.
+    // A record that ends too early has an empty mask of CPUs.
     let mut scene = Scene::new(0, "").cpus(&[1]);
     scene.record.truncate(scene::END);
     check_all(&scene, &["mask == CPUS{,}"], &["mask & CPUS{all}"]);
@@ -581,7 +581,7 @@ fn strings_behind_pointers() {
     );
 }
 
-/// Endless strings, and a count of what was read of them.
+/// Memory full of endless strings. Counts the bytes that are read.
 struct Endless(std::cell::Cell<usize>);
 
 impl Memory for Endless {
@@ -818,7 +818,7 @@ fn no_text_takes_long() {
 
 #[test]
 fn a_long_string_does_not_take_long() {
-    // What makes a matcher that tries each way run for ever.
+    // A matcher that tries each way would run for ever.
     let scene = Scene::new(0, "").dynamic("dyn", &[b'a'; 4000]);
     let filter = filter(&format!("dyn ~ '{}b'", "*a".repeat(127)));
     let start = Instant::now();

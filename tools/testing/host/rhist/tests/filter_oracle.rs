@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The kernel's own filters as the judge: what it logs and returns for a filter is what is logged
-//! and returned here, and both hold for the same hits.
+//! The kernel's own filters as the judge: for each filter, both log and return the same, and both
+//! match the same hits.
 //!
 //! The pieces that filters are made of are taken out of the kernel's source and compiled with
 //! `filter/oracle.c`.
@@ -26,7 +26,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use std::fmt::Write as _;
 
-/// Where C is not followed: it is made to do what it means.
+/// Bugs of C, corrected so that its intention can be compared.
 const CORRECTIONS: &[(&str, &str)] = &[
     // A dynamic string without bytes is read until some NUL.
     (
@@ -35,7 +35,7 @@ const CORRECTIONS: &[(&str, &str)] = &[
     ),
     ("if (len && len < r->len)", "if (len < r->len)"),
     ("if (!len)\n\t\treturn strstr(str, r->pattern) != NULL;", ""),
-    // What is behind the NUL of a string is not of it, and nothing but its end is its end.
+    // Bytes behind the NUL do not belong to the string, and only its end counts as the end.
     (
         "strnstr(str, r->pattern, len)",
         "strnstr(str, r->pattern, strnlen(str, len))",
@@ -176,7 +176,7 @@ fn setting() -> String {
     lines
 }
 
-/// What is logged and returned here, and for which hits the filter holds, as the oracle writes it.
+/// The logged errors, the errno, and the matching hits of a filter here, in the oracle's form.
 fn verdict(scenes: &[scene::Scene], text: &[u8]) -> String {
     match scene::parse(text) {
         Ok(filter) => {
@@ -243,7 +243,7 @@ fn judges_as_the_kernel_does() {
         }
     }
     assert_eq!(said.len(), filters.len());
-    // It has been judged what it is there for: filters that tell hits apart.
+    // The filters have told hits apart, so the judge had something to compare.
     assert!(accepted > filters.len() / 4, "{accepted}");
     assert!(held > filters.len() / 8, "{held}");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Whatever is written: no panic, and what is accepted holds for what it says.
+//! Any text is accepted or refused without a panic, and an accepted filter matches by its meaning.
 
 #![cfg(not(loom))]
 
@@ -120,7 +120,7 @@ fn numbers() -> BoxedStrategy<Vec<i128>> {
         .boxed()
 }
 
-/// What one character of a string has to be.
+/// Pattern for one character of a string.
 enum Token {
     Star,
     Any,

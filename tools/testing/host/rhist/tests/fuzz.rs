@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The corpus of the fuzzer, without the fuzzer: what it once found stays found.
+//! The corpus of the fuzzer, without the fuzzer: its past findings stay mended.
 
 #![cfg(not(loom))]
 

@@ -58,7 +58,7 @@ fn map(bits: u32, key_size: usize) -> Arc<Map> {
     Arc::new(Map::new(shape).unwrap())
 }
 
-/// What happened in some of the executions of a model, to show that it can happen there.
+/// Notes which outcomes some execution of a model had, to show that both can happen.
 #[derive(Clone)]
 struct Outcomes(std::sync::Arc<[AtomicBool; 2]>);
 
@@ -171,7 +171,7 @@ fn insert_insert_of_different_keys() {
     });
 }
 
-/// Who finds the key finds all of it, and its element stays.
+/// A CPU that finds the key finds all of it, and its element stays.
 #[test]
 fn insert_lookup() {
     let outcomes = Outcomes::new();
@@ -197,7 +197,7 @@ fn insert_lookup() {
     outcomes.assert_both();
 }
 
-/// What is listed while others insert fits into the map, and its keys can be read.
+/// A list made during inserts fits into the map, and its keys can be read.
 #[test]
 fn insert_list() {
     let outcomes = Outcomes::new();
@@ -257,8 +257,8 @@ fn insert_again_on_a_full_table() {
     });
 }
 
-/// CPU 0 inserts `first` and is interrupted at each of its atomic operations in turn by an insert of
-/// `second`, while CPU 1 inserts `other`.
+/// CPU 0 inserts `first` and is interrupted at each of its atomic operations in turn by an insert
+/// of `second`, while CPU 1 inserts `other`.
 fn interrupted(bits: u32, first: u64, second: u64, other: u64) {
     let mut keys = vec![first, second, other];
     keys.sort_unstable();
@@ -312,7 +312,8 @@ fn interrupted_on_a_full_table() {
     interrupted(0, 7, 7, 8);
 }
 
-/// Hits beside a task that takes an interval: each is in one of both, with its count, and the element is one.
+/// Hits beside a task that takes an interval: each is in one of both, with its count, and the
+/// element is one.
 #[test]
 fn interval_hit_hit() {
     let outcomes = Outcomes::new();
@@ -350,8 +351,8 @@ fn summing_map() -> Arc<Map> {
     Arc::new(Map::new(shape).unwrap())
 }
 
-/// A hit is interrupted at each of its atomic operations in turn by another one on its CPU, while a task takes an
-/// interval. Each is in one of both, with all its columns.
+/// A hit is interrupted at each of its atomic operations in turn by another one on its CPU, while a
+/// task takes an interval. Each is in one of both, with all its columns.
 #[test]
 fn interval_hit_interrupted() {
     let hit_with = |map: &Map, value: u64| {
@@ -385,7 +386,8 @@ fn interval_hit_interrupted() {
             let rest = columns(&map.contents());
             let all = if came { [2, 110] } else { [1, 10] };
             assert_eq!([0, 1].map(|column| counted[column] + rest[column]), all);
-            // The hit that interrupts loads the pointer later, but for the first operation of the other one.
+            // The hit that interrupts loads the pointer later, but for the first operation of the
+            // other one.
             assert!(points == 0 || counted != [1, 100]);
             seen_between.note(came && counted == [1, 10]);
             seen.note(came);
@@ -431,7 +433,7 @@ fn min_max_sum(map: &Map, cpu: usize, value: i64) {
     });
 }
 
-/// Count, smallest, largest and sum, if there is a hit.
+/// Count, smallest, largest and sum, or `None` without a hit.
 fn min_max_sum_of(map: &Map) -> Option<[i64; 4]> {
     let contents = map.contents();
     let elt = contents.lookup_word(7)?;
@@ -440,8 +442,8 @@ fn min_max_sum_of(map: &Map) -> Option<[i64; 4]> {
     (columns[0] > 0).then_some(columns)
 }
 
-/// A hit is interrupted at each of its atomic operations in turn by another one on its CPU, with a larger and with a
-/// smaller value. No extreme is lost.
+/// A hit is interrupted at each of its atomic operations in turn by another one on its CPU, with a
+/// larger and with a smaller value. No extreme is lost.
 #[test]
 fn extremes_interrupted() {
     for (value, other) in [(1, 5), (5, 1), (-5, 3), (3, -5), (2, 2)] {
@@ -573,7 +575,7 @@ fn replace_insert_insert_on_a_full_table() {
     replaced(1, 0, &[], &[7, 8]);
 }
 
-/// A variable, and what else its setter writes before.
+/// A variable, and a second word that its setter writes before.
 struct Variable {
     cell: VarCell,
     mask: VarMask,
@@ -601,13 +603,14 @@ impl Variable {
         self.cell.take(self.mask)
     }
 
-    /// Sets it to `value`, and before, once, what a reader sees with it.
+    /// Sets it to `value`, and before that, once, the word that a reader must see with it.
     fn set_both(&self, value: u64) {
         self.before.store(value, Relaxed);
         self.set(value);
     }
 
-    /// Asserts that what was read is what [`Variable::set_both`] set, and that what was written before is seen.
+    /// Asserts that a read value is the one of [`Variable::set_both`], and that the word written
+    /// before it is seen.
     fn assert_both(&self, read: Option<u64>, value: u64) {
         if let Some(read) = read {
             assert_eq!(read, value);
@@ -616,7 +619,7 @@ impl Variable {
     }
 }
 
-/// Value and flag belong together; and what is set stays set.
+/// Value and flag belong together; and a set variable stays set.
 #[test]
 fn variable_set_get() {
     let outcomes = Outcomes::new();
@@ -681,7 +684,7 @@ fn variable_take_get() {
     outcomes.assert_both();
 }
 
-/// Of two that take what is set, one gets it.
+/// Of two takers, one gets the value.
 #[test]
 fn variable_take_take() {
     let outcomes = Outcomes::new();
@@ -741,7 +744,7 @@ fn variable_set_take_take() {
 /// Two sets and a take: one after the other, in some order, and each order happens.
 #[test]
 fn variable_set_set_take() {
-    // What is taken, and what is set afterwards.
+    // The taken value, and the one that is set afterwards.
     const ORDERS: [(Option<u64>, Option<u64>); 6] = [
         (None, Some(1)),
         (None, Some(2)),
@@ -828,8 +831,8 @@ impl Wide {
         Self::whole(|value| self.cell().take(value))
     }
 
-    /// The first word of what `read` reads. Asserts that the other one belongs to it, and that it is not busy: there
-    /// are less than four writes meanwhile.
+    /// The first word of the value that `read` reads. Asserts that the other one belongs to it, and
+    /// that the cell is not busy: fewer than four writes happen meanwhile.
     fn whole(read: impl Fn(&mut [u64]) -> Read) -> Option<u64> {
         let mut value = [0; 2];
         match read(&mut value) {
@@ -843,7 +846,8 @@ impl Wide {
     }
 }
 
-/// A reader sees whole values, none of them after a later one, while the writer uses its buffer again.
+/// A reader sees whole values, none of them after a later one, while the writer uses its buffer
+/// again.
 #[test]
 fn wide_write_again_read() {
     let outcomes = Outcomes::new();
@@ -865,7 +869,8 @@ fn wide_write_again_read() {
     outcomes.assert_both();
 }
 
-/// Two writers: both write, and a reader sees whole values. What was written last, by whichever, is left.
+/// Two writers: both write, and a reader sees whole values. The last written value is left, whoever
+/// wrote it.
 #[test]
 fn wide_write_write_read() {
     let outcomes = Outcomes::new();
@@ -887,7 +892,8 @@ fn wide_write_write_read() {
     outcomes.assert_both();
 }
 
-/// Two writers that use buffers again, of which none is lost; and no buffer is written while it is current.
+/// Two writers that use buffers again, of which none is lost; and no buffer is written while it is
+/// current.
 #[test]
 fn wide_write_again_write_again() {
     long_model(2, || {
@@ -910,8 +916,8 @@ fn wide_write_again_write_again() {
     });
 }
 
-/// A writer is interrupted at each of its atomic operations in turn by another one, which reads a whole value
-/// before and its own afterwards. So does another CPU.
+/// A writer is interrupted at each of its atomic operations in turn by another one, which reads a
+/// whole value before and its own afterwards. So does another CPU.
 #[test]
 fn wide_write_interrupted() {
     let mut points = 0;
@@ -944,11 +950,12 @@ fn wide_write_interrupted() {
         }
         points += 1;
     }
-    // For the current buffer, version and state; the same and the swap for the next; words (2), state, version.
+    // For the current buffer, version and state; the same and the swap for the next; words (2),
+    // state, version.
     assert!(points >= 9, "{points} points of interruption");
 }
 
-/// What one writes is taken by one of two, or overwritten, or left.
+/// A written value is taken by one of two takers, or overwritten, or left.
 #[test]
 fn wide_write_again_take_take() {
     let outcomes = Outcomes::new();
@@ -979,7 +986,7 @@ fn wide_write_again_take_take() {
     outcomes.assert_both();
 }
 
-/// The maximum of two is left, with what was saved with it, and it never falls.
+/// The maximum of two is left, with its saved words, and it never falls.
 #[test]
 fn wide_max_max_read() {
     let outcomes = Outcomes::new();
@@ -1002,7 +1009,7 @@ fn wide_max_max_read() {
     outcomes.assert_both();
 }
 
-/// Several maxima of two: those that say so are there, until there is a greater one.
+/// Several maxima of two writers: a value that was stored stays until a greater one comes.
 #[test]
 fn wide_max_again_max_again() {
     long_model(2, || {

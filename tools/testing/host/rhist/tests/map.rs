@@ -100,7 +100,7 @@ fn key(number: u64) -> [u8; 8] {
     number.to_ne_bytes()
 }
 
-/// What the map must be like when nobody uses it.
+/// Invariants of the map while nobody uses it.
 fn assert_consistent(map: &Map, fired: u64) {
     assert_eq!(map.hits() + map.drops(), fired);
     assert_eq!(map.contents().elts().count(), map.len());
@@ -113,7 +113,7 @@ fn assert_consistent(map: &Map, fired: u64) {
     }
 }
 
-/// What it must be like after `fired` events with `distinct` different keys.
+/// Checks the map after `fired` events with `distinct` different keys.
 fn assert_complete(map: &Map, fired: u64, distinct: usize) {
     assert_consistent(map, fired);
     assert_eq!(map.len(), distinct.min(map.capacity()));
@@ -186,8 +186,8 @@ fn every_allocation_may_fail() {
         || Map::new(shape()),
         |map| assert_eq!(map.err(), Some(ENOMEM)),
     );
-    // What generations share has an `Arc`, which is one more. Chunks, of which there are none for what elements do not
-    // have: two arrays of them are shared, too.
+    // Arrays shared by generations have an `Arc`, which is one more allocation. Elements' parts are
+    // in chunks; a part that elements lack has none. Two arrays of chunks are shared, too.
     let (slots, keys, columns, cpu) = (2, 5, 2, 5);
     let (vars, wide, side) = (4, 4 + 1, 4);
     let (pool, cpus, generation) = (2, 2, 1);
@@ -197,15 +197,15 @@ fn every_allocation_may_fail() {
     assert_eq!(fault::live(), 0);
 }
 
-/// The memory that `make` takes in this thread, and what it makes.
+/// Runs `make`. Returns the memory that it takes in this thread, and its result.
 fn taken<T>(make: impl FnOnce() -> T) -> (usize, T) {
     let before = ALLOCATED.get();
     let made = make();
     ((ALLOCATED.get() - before) as usize, made)
 }
 
-/// What is asked for before a map is made is what it takes: nothing is forgotten, nothing counted
-/// twice. (Each array has some bytes more, which say how often it is shared.)
+/// The size computed before a map is made is the size of its allocations: nothing is missing,
+/// nothing counted twice. (Each array has some bytes more, for its reference count.)
 #[test]
 fn a_map_takes_the_memory_that_its_shape_says() {
     let (all, some) = (COLUMNS, &COLUMNS[..1]);
@@ -299,8 +299,8 @@ fn sums_wrap() {
     assert_eq!((elt.column(0), elt.column(1)), (4, 2));
 }
 
-/// Side data is zero at first, an element's own, and the same on all CPUs; in the last chunk as in the first, however
-/// many elements are in each.
+/// Side data is zero at first, an element's own, and the same on all CPUs; in the last chunk as in
+/// the first, however many elements are in each.
 #[test]
 fn side_data_belongs_to_its_element() {
     for side in [1, 2, 3, 33, 63, 129, 300] {
@@ -338,7 +338,8 @@ fn side_data(bits: u32, side: usize) {
         .is_empty());
 }
 
-/// Variables are not set at first, an element's own, and the same on all CPUs; in the last chunk as in the first.
+/// Variables are not set at first, an element's own, and the same on all CPUs; in the last chunk as
+/// in the first.
 #[test]
 fn variables_belong_to_their_element() {
     let cpus = [0, 1].map(Cpu::enter);
@@ -358,12 +359,13 @@ fn variables_belong_to_their_element() {
         let elt = map.insert(cpus[1].preempt(), &key(n)).unwrap();
         assert_eq!([elt.var(0), elt.var(1)], [None, Some(n)]);
         assert_eq!([elt.take_var(1), elt.take_var(1)], [Some(n), None]);
-        // There is no third one.
+        // The map has only two variables.
         assert!(!elt.set_var(2, n) && elt.var(2).is_none() && elt.take_var(2).is_none());
     }
 }
 
-/// Wide cells are not set at first, an element's own, and the same on all CPUs; in the last chunk as in the first.
+/// Wide cells are not set at first, an element's own, and the same on all CPUs; in the last chunk
+/// as in the first.
 #[test]
 fn wide_cells_belong_to_their_element() {
     let cpus = [0, 1].map(Cpu::enter);
@@ -379,7 +381,7 @@ fn wide_cells_belong_to_their_element() {
         for (number, &words) in wide.iter().enumerate() {
             let cell = elt.wide(number).unwrap();
             assert_eq!(cell.read(&mut []), Read::Unset);
-            // All buffers, and as much as there is room for.
+            // All buffers, with at least as many words as fit.
             for last in 0..4 {
                 let value = std::iter::repeat_n(n ^ last << 20 ^ (words as u64) << 40, 9);
                 assert!(cell.write(value));
@@ -520,7 +522,8 @@ fn keys_of_another_size_are_dropped() {
     assert_eq!((map.hits(), map.drops(), map.len()), (1, 6, 1));
 }
 
-/// Zeros at the end of a key may be left out, and are in it all the same; those before are not left out.
+/// Zeros at the end of a key may be left out, and are in it all the same; those before are not left
+/// out.
 #[test]
 fn zeros_at_the_end() {
     let cpus = [Cpu::enter(0)];
@@ -677,7 +680,7 @@ proptest! {
     }
 }
 
-/// What a generation has, by key: hits and two sums.
+/// The entries of a generation by key: hits and two sums.
 fn entries(contents: &Generation) -> HashMap<Vec<u8>, [u64; 3]> {
     let columns = |elt: Elt<'_>| [0, 1, 2].map(|column| elt.column(column));
     let entries = contents
@@ -697,7 +700,8 @@ fn full_shape() -> Shape<'static> {
     }
 }
 
-/// An interval has what was counted since the last one. Elements, variables, wide cells and side data live on.
+/// An interval has the hits since the last one. Elements, variables, wide cells and side data live
+/// on.
 #[test]
 fn intervals() {
     let map = Map::new(full_shape()).unwrap();
@@ -732,7 +736,7 @@ fn intervals() {
     let second = map.take_interval().unwrap();
     let sums = |n: u64| (key(n).to_vec(), [1, n, 2]);
     assert_eq!(entries(&second), (50..110).map(sums).collect());
-    // What was taken does not change.
+    // A taken interval does not change.
     assert_eq!(first.hits(), 100);
     assert!(entries(&map.contents()).is_empty());
     assert_eq!((0..100).map(number).collect::<Vec<_>>(), numbers);
@@ -746,7 +750,8 @@ fn intervals() {
     }
 }
 
-/// With other slots, more or fewer, elements are found as before, with all that they have. Drops stay drops.
+/// With other slots, more or fewer, elements are found as before, with all that they have. Drops
+/// stay drops.
 #[test]
 fn other_slots() {
     let bits = 4;
@@ -821,7 +826,8 @@ fn nest(map: &Rc<Map>, keys: &[u64], points: &[usize]) -> bool {
     came.get()
 }
 
-/// Calls `f` with all points of interruption of `depth` nested inserts. Returns how many there are.
+/// Calls `f` with all points of interruption of `depth` nested inserts. Returns the number of
+/// cases.
 fn at_all_points(depth: usize, f: &dyn Fn(&[usize]) -> bool) -> usize {
     fn go(points: &mut Vec<usize>, depth: usize, f: &dyn Fn(&[usize]) -> bool) -> usize {
         let mut cases = 0;
@@ -889,7 +895,8 @@ fn interrupted_at_all_levels() {
     }
 }
 
-/// A fifth context finds what is there; what is not is dropped and counted. Nothing else suffers.
+/// A fifth nested context finds existing keys; a new key is dropped and counted. Nothing else
+/// suffers.
 #[test]
 fn nested_too_deep() {
     let map = Rc::new(Map::new(shape()).unwrap());
@@ -906,7 +913,7 @@ fn nested_too_deep() {
     assert_complete(&map, 10 + CPUS as u64 * 100, 200);
 }
 
-/// Whoever loses a race uses its element for the next key: elements do not run out.
+/// The loser of a race uses its element for the next key: elements do not run out.
 #[test]
 fn losers_keep_their_elements() {
     let map = Rc::new(Map::new(shape()).unwrap());

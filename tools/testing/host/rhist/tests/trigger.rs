@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The trigger language: what is accepted, what is refused, with which words and where the caret is.
+//! The trigger language: which commands are accepted, and the sentence and caret of the others.
 
 #[path = "trigger/walk.rs"]
 mod walk;
@@ -15,7 +15,7 @@ use walk::walk;
 
 type Errno = kernel::error::Error;
 
-/// Takes apart what is written; fails the test unless it is a `hist` command.
+/// Parses a command. Panics unless it is a `hist` command.
 fn params(written: &str) -> &[u8] {
     Command::parse(written.as_bytes()).hist().expect(written)
 }
@@ -48,7 +48,8 @@ fn refused(marked: &str, expected: ErrorText) {
     assert_eq!(result, Err(expected.errno()), "{marked}");
 }
 
-/// Checks that a command, in which a `^` marks the place of the caret, ends with an error about which C is silent.
+/// Checks that a command, in which a `^` marks the place of the caret, ends with an error about
+/// which C is silent.
 #[track_caller]
 fn silent(marked: &str, hint: HintText, errno: Errno) {
     let (before, after) = marked.split_once('^').expect("no caret");
@@ -61,7 +62,8 @@ fn silent(marked: &str, hint: HintText, errno: Errno) {
     );
 }
 
-/// What rhist adds to the last text of C for a command, in which a `^` marks the place of the caret.
+/// Checks the hint that rhist adds to the last text of C for a command, in which a `^` marks the
+/// place of the caret.
 #[track_caller]
 fn hinted(marked: &str, expected: HintText) {
     let (before, after) = marked.split_once('^').expect("no caret");
@@ -457,7 +459,7 @@ fn filter() {
     ] {
         silent(written, HintText::NoFilter, EINVAL);
     }
-    // A filter is no reason to look away from the rest.
+    // A bad filter does not hide other errors.
     refused("hist:keys=^nosuch if x", ErrorText::FieldNotFound);
     refused("hist:keys=^nosuch if x == nosuch", ErrorText::FieldNotFound);
     accepted("hist:keys=pid if whatever ( it is");
@@ -568,7 +570,7 @@ fn modifiers() {
     let (log, _) = outcome("hist:keys=pid.hexx");
     assert_eq!(log[0].hint, None);
     refused("hist:keys=a.b.pid.^what", Bad);
-    // Two dots make an event of what is before them.
+    // With two dots, the text before the first is an event.
     refused("hist:keys=pid.^hex.hex", ErrorText::FieldNotFound);
     refused("hist:keys=common_pid.^b", Bad);
 
@@ -599,7 +601,7 @@ fn modifiers() {
     refused("hist:keys=^pid.stacktrace", Bad);
     refused("hist:keys=a.b.^pid.stacktrace", Bad);
     refused("hist:keys=^nosuch.stacktrace", ErrorText::FieldNotFound);
-    // What is left of a qualified name is the system.
+    // Of a qualified name, only the system is left.
     refused("hist:keys=pid:vals=lat,^ab.b.lat.log2", Bad);
 }
 
@@ -617,7 +619,7 @@ fn keys_and_values() {
         TooManyKeys,
         EINVAL,
     );
-    // What is too much matters after the others.
+    // Errors of the others come before the one about their number.
     refused(
         "hist:keys=pid,prio,lat,^nosuch,id",
         ErrorText::FieldNotFound,
@@ -767,7 +769,7 @@ fn assignments() {
         &format!("hist:keys=pid:{}:^xx=pid", many(16, ",")),
         ErrorText::TooManyVars,
     );
-    // C forgets about what comes after sixteen in one token; nothing is ignored here.
+    // C ignores assignments after the sixteenth of a token; rhist refuses them.
     refused(
         &format!("hist:keys=pid:{},^xx=pid", many(16, ",")),
         ErrorText::TooManyVars,
@@ -831,7 +833,7 @@ fn expressions() {
         "(a.sym-offset-b.sym-offset)"
     );
     assert_eq!(expr("0x10+010"), "(16+8)");
-    // C has no parentheses but takes what it finds for names.
+    // C has no parentheses, but takes all other texts for names.
     assert_eq!(expr("(a)"), "(a)");
     assert_eq!(expr("-x(a)"), "(-(a)");
 }
@@ -871,7 +873,7 @@ fn bad_expressions() {
     refused("hist:keys=pid:x=-(^1+2+3+4)", TooMany);
     accepted("hist:keys=pid:x=-(1+2+3)");
     accepted("hist:keys=pid:x=1+2+3+4:vals=1+2+3+4,4+3+2+1");
-    // What is on the left of one too many is looked at before it.
+    // Operands left of an operator that exceeds the limit are checked before it.
     refused("hist:keys=pid:x=^nosuch+1+2*3*4", ErrorText::FieldNotFound);
     refused("hist:keys=pid:x=lat+1+^2*7*4", TooMany);
 
@@ -918,7 +920,7 @@ fn references() {
             .collect()
     };
     use ErrorText::{BadFieldModifier, FieldNotFound, VarNotFound};
-    // What is no variable is tried as a field.
+    // A name without a variable is looked up as a field.
     let both = [(VarNotFound, 18), (FieldNotFound, 17)];
     assert_eq!(log("hist:keys=pid:xx=$ts0"), both);
     assert_eq!(log("hist:keys=pid:xx=$ts0+1"), both);
@@ -1222,7 +1224,7 @@ const ACCEPTED: &[&str] = &[
     "hist:keys=$testpid:testpid=pid:onmatch(sched.sched_wakeup_new).wakeup_new_test($testpid)",
 ];
 
-/// Where the kernel's source is, if the one who runs the tests says so.
+/// The folder of the kernel's source, from `RHIST_KERNEL_SOURCE`.
 fn kernel_source() -> Option<PathBuf> {
     std::env::var_os("RHIST_KERNEL_SOURCE").map(PathBuf::from)
 }
@@ -1319,7 +1321,7 @@ fn quoted_triggers(text: &str) -> Vec<String> {
             let Some((trigger, _)) = quote.and_then(|quote| line[at..].split_once(quote)) else {
                 continue;
             };
-            // Three dots are for what is left out.
+            // Three dots stand for omitted text.
             if trigger.contains("key") && !trigger.contains("...") {
                 triggers.push(trigger.replace("\\$", "$"));
             }
@@ -1365,8 +1367,8 @@ fn selftests_triggers() {
         let text = fs::read_to_string(&case).unwrap();
         let name = case.file_name().unwrap().to_str().unwrap();
         for written in quoted_triggers(&text) {
-            // The cases that mark where the caret goes. What is wrong with them that the syntax
-            // does not show is for whoever builds the histogram.
+            // The cases that mark the position of the caret. Errors beyond the syntax are left to
+            // the code that builds the histogram.
             if let Some((before, after)) = written.split_once('^') {
                 let written = format!("{before}{after}");
                 let error = match Trigger::parse(params(&written)) {

@@ -66,7 +66,7 @@ fn with_the_kernels() {
     let odd = odd + &entry(3, "[    4.000000] x\n\n");
     let (first, last) = odd.split_at(odd.find("[    0.000003]").unwrap());
     assert_eq!(merge(&log, &odd), first.to_owned() + &ours(2) + last);
-    // what is no entry is not shown
+    // A text that is not an entry is not shown
     for bad in [
         "x",
         "[",
@@ -193,7 +193,7 @@ fn eight_entries() {
 }
 
 proptest! {
-    /// Whatever is pushed, and whenever it is cleared: the last eight, each as it would be alone.
+    /// For any pushes and clears: the log shows the last eight entries, each as if it were alone.
     #[test]
     fn ring(pushed in vec(prop::option::weighted(0.9, (any::<u64>(), "[a-z:]{0,130}", "[ -~]{0,20}")), 0..40)) {
         let mut log = ErrorLog::new();

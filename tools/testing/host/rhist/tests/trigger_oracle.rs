@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The kernel's own parser as the judge: what it logs and returns for a command is what is logged
-//! and returned here.
+//! The kernel's own parser as the judge: for each command, both log and return the same.
 //!
 //! The functions are taken out of `kernel/trace/trace_events_hist.c` and compiled with
 //! `trigger/oracle.c`, which has the event of `trigger/walk.rs`.
@@ -27,7 +26,7 @@ use strategy::pieces;
 use strategy::sums;
 use strategy::triggers;
 
-/// The functions that make errors, and what they need, in the order of the file.
+/// The functions that make errors, and their dependencies, in the order of the file.
 const FUNCTIONS: &[&str] = &[
     "hist_field_name",
     "select_value_fn",
@@ -104,7 +103,7 @@ fn function<'a>(source: &'a str, name: &str) -> &'a str {
     }
 }
 
-/// Where C is not followed: it is made to do what it means.
+/// Bugs of C, corrected so that its intention can be compared.
 fn corrected(name: &str, text: &str) -> String {
     let (wrong, right) = match name {
         // The definition of a variable is cut by the time another variable refers to it.
@@ -112,7 +111,7 @@ fn corrected(name: &str, text: &str) -> String {
             "hist_data->attrs->var_defs.expr[i];",
             "strdup(hist_data->attrs->var_defs.expr[i]);",
         ),
-        // What comes after sixteen assignments in one token is ignored.
+        // Assignments after the sixteenth in one token are ignored.
         "parse_var_defs" => ("j < TRACING_MAP_VARS_MAX;", ";"),
         _ => return text.to_owned(),
     };
@@ -164,7 +163,7 @@ fn build() -> Option<Oracle> {
     ))
 }
 
-/// What is logged and returned here, as the oracle writes it.
+/// The logged errors and the result of a command here, in the oracle's form.
 fn verdict(written: &[u8]) -> String {
     let (log, result) = match Command::parse(written).hist() {
         Ok(params) => {
@@ -238,8 +237,8 @@ fn says_what_the_kernel_says() {
     for (command, said) in commands.iter().zip(said) {
         let text = String::from_utf8_lossy(command);
         let tree = Command::parse(command).hist().ok().map(Trigger::parse);
-        // C refuses a clause before all else, and a modifier or parenthesis of ours as such; where ours finds another
-        // mistake, too, it may tell of that one.
+        // C refuses rhist's clauses before all else, and its modifiers and parentheses as such; if
+        // the command has another mistake, too, rhist may report that one.
         let own = ["on(", "quantiles(", "unit(", "buckets(", "limit("];
         let own = own
             .into_iter()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Whatever is written: no panic, no loss on the way through the printer, no memory left behind.
+//! Any text: no panic, no loss on the way through the printer, no memory left behind.
 
 #[path = "trigger/exercise.rs"]
 mod exercise;
@@ -60,7 +60,7 @@ proptest! {
         prop_assert_eq!(number(format!("0{value:o}").as_bytes()), Ok(value));
     }
 
-    /// What the kernel's `if` is looked for with, one byte after the other.
+    /// The kernel's search for `if`, one byte after the other.
     #[test]
     fn any_filter(text in "[if \tx]{0,8}", tail in "[if \tx]{0,6}") {
         let params = format!("k{text}:keys=pid{tail}");
@@ -111,14 +111,14 @@ proptest! {
     }
 }
 
-/// What has been found here, and was the printer's.
+/// Past findings of these tests, which were bugs of the printer.
 #[test]
 fn found() {
     exercise(b"hist:keys=-.sym-offset.percentonchange($x)");
     exercise(b"hist:keys=snapshot()  if\n if vals=-(trace(,y=");
 }
 
-/// Commands as long as a write may be, of what the grammar likes least.
+/// The longest possible commands, full of repeated pieces that stress the grammar.
 #[test]
 fn hostile() {
     let fill = |prefix: &str, unit: &str| {

@@ -342,7 +342,7 @@ fn relative_strings() {
 #[test]
 fn strings_in_the_record() {
     let fields = fields("u8 n;__data_loc char[] msg");
-    // The field is at 9, what is behind it at 13.
+    // The field is at 9, the bytes behind it at 13.
     for (offset, len, rest, expected) in [
         (13, 3, &b"hi\0"[..], true),
         (13, 2, b"hi\0", false),

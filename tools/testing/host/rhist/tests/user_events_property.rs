@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Whatever a program says of an event: no panic, and what is printed is read alike.
+//! Any description of an event: no panic, and the printed text parses to the same.
 
 #![cfg(not(loom))]
 
@@ -21,7 +21,7 @@ fn is_shown_safely(text: &[u8]) -> bool {
             .any(|byte| byte.is_ascii_control() || *byte == b'#')
 }
 
-/// Takes a text through everything there is.
+/// Exercises a text and a payload.
 fn exercise(text: &[u8], payload: &[u8]) {
     if let Ok(description) = Description::parse(text) {
         assert!(is_shown_safely(description.name));

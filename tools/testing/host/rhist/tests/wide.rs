@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A wide cell of an element against a plain value, and interrupted at every point. What several CPUs do at once is in
-//! `loom.rs` and `crowd.rs`.
+//! A wide cell of an element against a plain value, and interrupted at every point. What several
+//! CPUs do at once is in `loom.rs` and `crowd.rs`.
 
 use std::cell::Cell;
 use std::cell::RefCell;
@@ -40,7 +40,7 @@ impl Owned {
     }
 }
 
-/// What a read returned; it was not busy.
+/// Returns the value of a read, which was not busy.
 fn value_of(read: Read, value: Value) -> Option<Value> {
     assert_ne!(read, Read::Busy);
     (read == Read::Done).then_some(value)
@@ -108,7 +108,8 @@ fn words_that_lack_are_zero() {
     }
 }
 
-/// A decision is asked for the first word of the value, and a value that is not needed is not asked for.
+/// A decision is asked for the first word of the value, and a value that is not needed is not asked
+/// for.
 #[test]
 fn is_replaced_if_so_decided() {
     let owned = Owned::new();
@@ -191,7 +192,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// Runs one on the cell; what it returned, if it reads.
+/// Runs one operation on the cell. Returns the value of a read.
 fn run(owned: &Owned, operation: Operation) -> Option<Value> {
     let cell = owned.cell();
     let mut read = [0; WORDS];
@@ -211,7 +212,7 @@ fn run(owned: &Owned, operation: Operation) -> Option<Value> {
     }
 }
 
-/// The same on what is meant.
+/// Runs the same operation on a plain option, as the model.
 fn run_plain(plain: &mut Option<Value>, operation: Operation) -> Option<Value> {
     match operation {
         Operation::Write(first) => {
@@ -247,8 +248,9 @@ proptest! {
     }
 }
 
-/// Runs `first` after `before`, interrupted by `second` at its `n`-th access, and asserts that it is as if one had come
-/// after the other, and that the cell is as good as new. Whether `first` has so many accesses.
+/// Runs `first` after `before`, interrupted by `second` at its `n`-th access, and asserts that it
+/// is as if one had come after the other, and that the cell is as good as new. Whether `first` has
+/// so many accesses.
 fn interrupted(n: usize, before: &[Operation], first: Operation, second: Operation) -> bool {
     let owned = Rc::new(Owned::new());
     let start = |plain: &mut Option<Value>| {
@@ -332,11 +334,12 @@ fn operations_interrupted_at_every_access() {
     }
 }
 
-/// Writes `0`, interrupted at access `points[0]` by a write of 1, and so on. Notes in `results` what each returned, and
-/// what the last, which interrupts all of them, reads. Whether all came.
+/// Writes `0`, interrupted at access `points[0]` by a write of 1, and so on. Notes in `results`
+/// whether each write was accepted, and the check of the last read, which interrupts all of them.
+/// Returns whether all interrupts happened.
 fn nest(owned: &Rc<Owned>, level: u64, points: &[usize], results: &Rc<RefCell<Vec<bool>>>) {
     let Some((&point, points)) = points.split_first() else {
-        // The value of before, or one of those that were interrupted after they were published.
+        // The value from before, or one of an interrupted write that was published already.
         let read = owned.get().unwrap();
         assert!(read == value(100) || (0..level).any(|n| read == value(n)));
         results.borrow_mut().push(true);
@@ -350,8 +353,8 @@ fn nest(owned: &Rc<Owned>, level: u64, points: &[usize], results: &Rc<RefCell<Ve
     results.borrow_mut().push(written);
 }
 
-/// Writers interrupt each other. Whatever the points, only the innermost of three may find no buffer; values are whole, and
-/// a reader sees one.
+/// Writers interrupt each other. Whatever the points, only the innermost of three may find no
+/// buffer; values are whole, and a reader sees one.
 #[test]
 fn writers_interrupted_in_interrupts() {
     let most = 9 + WORDS + 2;

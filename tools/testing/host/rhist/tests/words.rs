@@ -10,7 +10,7 @@ use rhist::event::Words;
 use rhist::limits::STACK_DEPTH;
 use rhist::limits::WIDE_WORDS;
 
-/// What stands for the entries of a walk.
+/// Writes `entries` into the places, as a walk would do.
 fn filled(places: &mut [MaybeUninit<u64>], entries: &[u64]) -> Option<usize> {
     let places = places.get_mut(..entries.len())?;
     for (place, &entry) in places.iter_mut().zip(entries) {

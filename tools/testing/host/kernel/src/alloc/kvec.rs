@@ -101,7 +101,7 @@ impl<T, A: Allocator> Vec<T, A> {
         self.0.len()
     }
 
-    /// Whether there is no element.
+    /// Returns true if the vector has no element.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -116,7 +116,7 @@ impl<T, A: Allocator> Vec<T, A> {
         self
     }
 
-    /// Makes room for `additional` more elements; at least doubles what there is.
+    /// Makes room for `additional` more elements; at least doubles the capacity if it has to grow.
     pub fn reserve(&mut self, additional: usize, _flags: Flags) -> Result<(), AllocError> {
         let (len, capacity) = (self.len(), self.capacity());
         if capacity - len >= additional {
@@ -147,7 +147,7 @@ impl<T, A: Allocator> Vec<T, A> {
         Ok(())
     }
 
-    /// Appends `v` if there is room.
+    /// Appends `v`, or returns it as the error if the vector is full.
     pub fn push_within_capacity(&mut self, v: T) -> Result<(), PushError<T>> {
         if self.len() == self.capacity() {
             return Err(PushError(v));
@@ -213,7 +213,7 @@ impl<T: Clone, A: Allocator> Vec<T, A> {
         Ok(v)
     }
 
-    /// Cuts off elements or appends copies of `value` until there are `new_len`.
+    /// Cuts off elements or appends copies of `value` until the length is `new_len`.
     pub fn resize(&mut self, new_len: usize, value: T, flags: Flags) -> Result<(), AllocError> {
         match new_len.checked_sub(self.len()) {
             Some(n) => self.extend_with(n, value, flags),

@@ -40,7 +40,8 @@ impl<T> Arc<T> {
     ///
     /// It is from [`Arc::into_raw`], and used once.
     pub unsafe fn from_raw(ptr: *const T) -> Self {
-        // SAFETY: By the caller. `Shared` has the representation of what is in it.
+        // SAFETY: The caller passes a pointer from `into_raw()`, and only once. `Shared` is
+        // represented like its value.
         Self(unsafe { std::sync::Arc::from_raw(ptr.cast()) })
     }
 

@@ -58,7 +58,7 @@ pub mod ordering {
     impl ReleaseOrRelaxed for Relaxed {}
 }
 
-/// Types of which there are atomics.
+/// Types with atomic accesses.
 pub trait AtomicType: Copy {
     #[doc(hidden)]
     type Host;
@@ -191,8 +191,8 @@ impl<T: AtomicType> Atomic<T> {
         T::xchg(&self.0, new, O::HOST)
     }
 
-    /// Writes `new` if `old` is there. Returns what was there; if it was not `old` as `Err`, and
-    /// without any ordering.
+    /// Writes `new` if the value is `old`. Returns the old value: as `Ok` if it was written, and
+    /// otherwise as `Err`, without any ordering.
     #[inline]
     pub fn cmpxchg<O: ordering::Ordering>(&self, old: T, new: T, _: O) -> Result<T, T> {
         interrupt::point();

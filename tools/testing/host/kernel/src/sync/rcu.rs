@@ -2,13 +2,14 @@
 
 //! RCU.
 //!
-//! Each thread counts in a counter of its own when it begins and when it ends a section, so that is odd within one. A
-//! grace period waits until each counter that it found odd has changed. So readers wait for nobody, and do not order
-//! each other's accesses, which would hide from loom and ThreadSanitizer what is missing between them.
+//! Each thread counts in a counter of its own when it begins and when it ends a section, so that is
+//! odd within one. A grace period waits until each counter that it found odd has changed. So
+//! readers wait for nobody, and do not order each other's accesses, which would hide missing
+//! ordering between them from loom and ThreadSanitizer.
 //!
-//! To begin a section, and to look at the counter for a grace period, both are read-modify-writes, so one of them comes
-//! first: either the grace period finds the section, and waits for its end, or the section sees all that happened
-//! before the grace period.
+//! The begin of a section and the look of a grace period at the counter are both
+//! read-modify-writes, so one of them comes first: either the grace period finds the section, and
+//! waits for its end, or the section sees all that happened before the grace period.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -45,7 +46,7 @@ thread_local! {
 struct Reader {
     /// Whether a thread has it.
     taken: AtomicBool,
-    /// Sections that were begun, and those that were ended.
+    /// Number of sections begun and ended.
     sections: AtomicUsize,
 }
 

@@ -25,7 +25,7 @@ fn is_above(value: u64, unit: Unit, scale: u8, index: i32) -> bool {
     }
 }
 
-/// The index of OpenTelemetry: that of the last boundary below the value.
+/// Index in OpenTelemetry: the index of the last boundary below the value.
 pub(crate) fn index_of(value: u64, unit: Unit, scale: u8) -> i32 {
     let (mut below, mut above) = (-31 << scale, 65 << scale);
     assert!(is_above(value, unit, scale, below));

@@ -9,10 +9,10 @@ use kernel::error::code::ENOMEM;
 use super::scene;
 use super::scene::Scene;
 
-/// Takes a filter through everything there is: whatever is written, no panic.
+/// Exercises a filter: any text is accepted or refused without a panic.
 ///
-/// The text ends at the first NUL, as a filter does. What follows it is one more record, after a
-/// byte that says which CPU it comes from and 16 with the name of the task.
+/// The text ends at the first NUL, like a filter. After that comes one more record: a byte with its
+/// CPU, 16 bytes with the name of the task, and the record itself.
 pub(crate) fn exercise(input: &[u8]) {
     static SCENES: OnceLock<Vec<Scene>> = OnceLock::new();
     match scene::parse(input) {

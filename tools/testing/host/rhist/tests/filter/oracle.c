@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kernel's event filters as a program: reads an event, records and filters,
- * one per line, and writes for each filter what is logged, its errno, and for
- * which of the records it holds.
+ * The kernel's event filters as a program: reads an event, records and filters, one per line, and
+ * writes for each filter the logged errors, its errno, and the records that it holds for.
  *
- * library.h, types.h and filter.h are pieces of the kernel's source. Here is
- * just enough around them. What parsing allocates is not freed.
+ * library.h, types.h and filter.h are pieces of the kernel's source. Here is just enough around
+ * them. Memory of the parser is not freed.
  */
 #define _GNU_SOURCE
 #include <errno.h>

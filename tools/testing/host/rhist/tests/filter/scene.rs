@@ -56,7 +56,7 @@ pub(crate) const FIELDS: &[Field] = &[
 /// Where the fields end.
 pub(crate) const END: usize = 120;
 
-/// What every event has, as C looks for it after [`FIELDS`] and before [`COMMON`].
+/// Fields of every event, which C looks up after [`FIELDS`] and before [`COMMON`].
 pub(crate) const GENERIC: &[Field] = &[
     ("int", "CPU", 0, 0, true, Cpu),
     ("int", "cpu", 0, 0, true, Cpu),
@@ -108,8 +108,8 @@ impl Symbols for Kernel {
 pub(crate) const KERNEL_BASE: usize = 0x10000;
 pub(crate) const USER_BASE: usize = 0x20000;
 
-/// What the kernel has from [`KERNEL_BASE`] on, and nothing before and after it: strings at 0, 5
-/// and 100, a long one at 200, and one that does not end at 2040.
+/// Contents of kernel memory from [`KERNEL_BASE`] on, with nothing before and after it: strings at
+/// 0, 5 and 100, a long one at 200, and one that does not end at 2040.
 pub(crate) fn kernel_bytes() -> Vec<u8> {
     bytes(&[
         (0, b"init\0"),
@@ -120,7 +120,7 @@ pub(crate) fn kernel_bytes() -> Vec<u8> {
     ])
 }
 
-/// What tasks have from [`USER_BASE`] on: strings at 0 and 5.
+/// Contents of user memory from [`USER_BASE`] on: strings at 0 and 5.
 pub(crate) fn user_bytes() -> Vec<u8> {
     bytes(&[(0, b"user\0"), (5, b"/bin/bash\0"), (2047, b"z")])
 }

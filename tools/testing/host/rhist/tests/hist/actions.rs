@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What handlers and actions do, and what the `hist` file shows of them.
+//! Effects of handlers and actions, and their lines in the `hist` file.
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -39,7 +39,7 @@ fn onmax_saves_what_goes_with_the_maximum() {
         "hist:keys=pid:p=prio:onmax($p).save(comm,target_cpu,common_timestamp.usecs)",
     );
     wake(&world, 5, 0, b"zero");
-    // 0 is no new maximum: nothing is saved.
+    // 0 is not a new maximum: nothing is saved.
     let none = |name: &str| format!("  {name}: {:<32}", "(null)");
     let entry = "{ pid:          5 } hitcount:          1";
     let saved = format!(
@@ -93,7 +93,8 @@ fn onchange_saves_what_goes_with_the_last_change() {
     }
 }
 
-/// All kinds of fields can be saved. A process id with a comm is a number here, and a stack is not shown.
+/// All kinds of fields can be saved. A process id with a comm is a number here, and a stack is not
+/// shown.
 #[test]
 fn saved_fields() {
     let world = World::usual();
@@ -135,7 +136,8 @@ fn saved_fields() {
     assert_eq!(*saved, expected);
 }
 
-/// What is saved is shown after each action that tracks a value, but for that with snapshots, as in C.
+/// As in C, the saved fields are shown after each action that tracks a value, except the one with
+/// snapshots.
 #[test]
 fn several_actions() {
     let world = World::usual();
@@ -191,7 +193,7 @@ fn snapshots() {
             assert!(file.contains(&format!("{text}\nTotals:\n")), "{file}");
         }
     }
-    // The value and its entry are not shown as those of other actions.
+    // Unlike with other actions, the value is not shown with the entry.
     assert!(!world.hist_file("sched_waking").contains("max: "));
     world.add("sched_waking", &format!("!{command}"));
     world.add(
@@ -435,14 +437,14 @@ fn lines_remove_their_triggers() {
         assert_eq!(shown, format!("hist:{line}"), "{command}");
         world.add("sched_switch", &format!("!{shown}"));
         assert_eq!((world.count(), world.users()), (1, 0), "{shown}");
-        // And what it makes has the same line.
+        // The trigger that the line creates has the same line.
         world.add("sched_switch", &shown);
         assert_eq!(world.lines("sched_switch"), [shown.as_str()]);
         world.add("sched_switch", &format!("!{shown}"));
     }
 }
 
-/// An empty histogram has no values of actions, and clearing one forgets them.
+/// An empty histogram shows no values of actions, and clearing one forgets them.
 #[test]
 fn clearing() {
     let world = World::usual();

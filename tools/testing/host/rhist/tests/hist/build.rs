@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which triggers are taken, and what is said of those that are not.
+//! Which triggers are accepted, and the errors of the others.
 
 use kernel::error::code::*;
 use kernel::error::Error as Errno;
@@ -14,7 +14,7 @@ use rhist::trigger::Trigger;
 
 use super::events::*;
 
-/// What `params` is refused with: the sentence, if any, what stands at the caret, and the errno.
+/// Error of `params`: the sentence, if any, the text at the caret, and the errno.
 fn error<'a>(event: &EventDesc, params: &'a str) -> (Option<ErrorText>, &'a str, Errno) {
     let Err(error) = build(event, params) else {
         panic!("{params} is taken");
@@ -23,7 +23,7 @@ fn error<'a>(event: &EventDesc, params: &'a str) -> (Option<ErrorText>, &'a str,
     (error.text, at.map_or("", |at| &params[at..]), error.errno)
 }
 
-/// Checks the errors of `cases`: what is written, the sentence, what stands at the caret.
+/// Checks the errors of `cases`: the parameters, the sentence, the text at the caret.
 fn check(event: &EventDesc, cases: &[(&str, ErrorText, &str)]) {
     for &(params, text, at) in cases {
         assert_eq!(
@@ -34,7 +34,8 @@ fn check(event: &EventDesc, cases: &[(&str, ErrorText, &str)]) {
     }
 }
 
-/// Checks an error about which C is silent: the sentence, and the place of the caret, which a `^` marks.
+/// Checks an error about which C is silent: the sentence, and the place of the caret, which a `^`
+/// marks.
 #[track_caller]
 fn own(event: &EventDesc, marked: &str, text: HintText, errno: Errno) {
     let (before, after) = marked.split_once('^').expect("no caret");
@@ -60,7 +61,7 @@ fn fields_that_are_not_there() {
             ("keys=key", FieldNotFound, "keys=key"),
             ("keys=nosuch.hex", FieldNotFound, "nosuch.hex"),
             ("keys=pid-nosuch", FieldNotFound, "nosuch"),
-            // Found before what is not supported.
+            // Reported before unsupported parts.
             ("keys=pid,nosuch", FieldNotFound, "nosuch"),
             ("keys=nosuch:vals=prio", FieldNotFound, "nosuch:vals=prio"),
             ("keys=nosuch if pid > 1", FieldNotFound, "nosuch if pid > 1"),
@@ -310,7 +311,7 @@ fn references() {
         let found = (error.text, error.caret, error.errno);
         assert_eq!(found, (Some(text), caret(culprit), EINVAL), "{params}");
     }
-    // What is defined in the same trigger is put in its place, and then looked at.
+    // A variable of the same trigger is replaced by its definition, which is checked then.
     check(
         &event,
         &[

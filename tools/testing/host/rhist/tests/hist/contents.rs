@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Modifiers that say what is in the bytes of a field: `.ip` and `.string`.
+//! Modifiers for the contents of a field: `.ip` and `.string`.
 
 use std::net::IpAddr;
 use std::net::Ipv4Addr;
@@ -59,7 +59,7 @@ fn record() -> Bytes {
     Bytes::new(81)
 }
 
-/// A socket address with this port, and what is behind a shorter one.
+/// A socket address with this port; a shorter one has junk behind it.
 fn sockaddr(address: IpAddr, port: u16) -> Vec<u8> {
     let mut bytes = match address {
         IpAddr::V4(v4) => [
@@ -279,7 +279,7 @@ fn hit_with(hist: &Arc<Histogram>, record: &Bytes, memory: &[u8]) {
 #[test]
 fn texts_behind_pointers() {
     let hist = hist(&packet(), "keys=name.string");
-    // What is behind the NUL differs.
+    // Only the bytes behind the NUL differ.
     let memory = [
         &b"hrtimer_wakeup\0x"[..],
         &b"hrtimer_wakeup\0y"[..],
@@ -305,7 +305,7 @@ fn texts_behind_pointers() {
     assert!(line(&hist).starts_with("hist:keys=name.string:"));
 }
 
-/// Without the modifier it is what it is in C: a number.
+/// Without the modifier it is a number, as in C.
 #[test]
 fn a_pointer_is_a_number() {
     let hist = hist(&packet(), "keys=name");
@@ -435,7 +435,7 @@ proptest! {
         prop_assert!(entries.iter().any(|entry| entry.contains(&shown)), "{:?}", entries);
     }
 
-    /// Whatever the record has, and wherever it ends.
+    /// Any record, of any length.
     #[test]
     fn any_record(bytes: Vec<u8>, at in 0u32..64) {
         for field in [AddressField::V4, AddressField::V6, AddressField::Socket, AddressField::DataLoc] {

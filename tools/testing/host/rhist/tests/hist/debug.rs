@@ -109,7 +109,8 @@ fn keys() {
     }
 }
 
-/// The example of the kernel's Documentation/trace/histogram-design.rst, with what it lacks.
+/// The example of the kernel's Documentation/trace/histogram-design.rst, with the lines that it
+/// lacks.
 #[test]
 fn values_and_keys() {
     use rhist::event::FilterType::Other;
@@ -251,7 +252,7 @@ fn actions() {
     );
 }
 
-/// As in C, nothing is shown of a histogram after a field variable that is no field of the event.
+/// As in C, the text of a histogram ends at a field variable that is not a field of the event.
 #[test]
 fn field_variables_that_are_no_fields() {
     check(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Commands: what the engine says of them, and what they leave.
+//! Commands: the results of the engine, and the triggers that they leave.
 
 use rhist::engine::failure::Failure;
 use rhist::trigger::Error;
@@ -67,7 +67,7 @@ fn names_close_no_circle() {
     world.add("sched_waking", "hist:keys=common_pid:w=common_timestamp");
     world.add("sched_wakeup", named);
     world.add("sched_switch", "hist:keys=common_pid:w=$v");
-    // Here `$w` is that of sched_switch, which refers to the histogram of this name.
+    // Here `$w` is the variable of sched_switch, which refers to the histogram of this name.
     let refused = error(&world, "after", named);
     assert!(refused.has_hint(HintText::NamedCircle), "{refused:?}");
     assert_eq!((world.count(), world.users()), (3, 1));

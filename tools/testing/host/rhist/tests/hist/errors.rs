@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is said of triggers with variables, expressions and actions that are refused; and that nothing is left of them.
+//! Errors of triggers with variables, expressions and actions; a refused trigger leaves nothing.
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -11,11 +11,11 @@ use rhist::trigger::ErrorText::*;
 
 use super::world::*;
 
-/// Entries of the error log: each text with what stands at its caret.
+/// Entries of the error log: each sentence with the text at its caret.
 type Log<'a> = &'a [(ErrorText, &'a str)];
 
-/// Checks that `event` refuses `command`, after `hist:`, with this errno and these entries of the error log: each text
-/// with what stands at its caret; nothing: the caret is at the start.
+/// Checks that `event` refuses `command`, after `hist:`, with this errno and these entries of the
+/// error log: each sentence with the text at its caret; empty: the caret is at the start.
 fn refused(world: &World, event: &str, command: &str, log: Log<'_>, errno: Errno) {
     let command = format!("hist:{command}");
     let before = (world.count(), world.trigger_file(event));
@@ -89,7 +89,8 @@ fn definitions() {
             ("keys=pid:x=08", &[(ExpectNumber, "08")]),
         ],
     );
-    // Of different events they may have the same name, and a trigger may be removed whose variables exist.
+    // Of different events they may have the same name, and a trigger may be removed whose variables
+    // exist.
     world.add("sched_wakeup", "hist:keys=pid:ts0=common_timestamp.usecs");
     world.add("sched_waking", "!hist:keys=pid:ts0=common_timestamp.usecs");
     assert_eq!(world.trigger_file("sched_waking"), "");
@@ -213,19 +214,19 @@ fn references() {
                 "keys=next_pid:a=next_prio+1,b=sched.sched_waking.$a",
                 &[(VarNotFound, "a"), (FieldNotFound, "$a")],
             ),
-            // What is put in its place is a field.
+            // Its definition takes its place, and is looked up as a field.
             ("keys=next_pid:a=5,b=$a", &[(FieldNotFound, "5")]),
             // In keys.
             ("keys=$a:a=next_prio-$only", &[(InvalidRefKey, "$a")]),
             ("keys=$only", &[(InvalidRefKey, "$only")]),
             ("keys=next_pid+$only", &[(InvalidRefKey, "next_pid")]),
             ("keys=sched.sched_waking.$only", &[(InvalidRefKey, "sched")]),
-            // Where there is no number.
+            // Not a number.
             ("keys=next_pid:vals=$s", &[(BadFieldModifier, "$s")]),
             ("keys=next_pid:x=$s+1", &[(InvalidStrOperand, "$s")]),
             ("keys=next_pid:x=1+$c", &[(InvalidStrOperand, "$c")]),
             ("keys=next_pid:x=-($c)", &[(InvalidStrOperand, "$c")]),
-            // Computed with what is known.
+            // `$ts/2` is accepted, `$nosuch` is not.
             (
                 "keys=next_pid:x=$ts/2:vals=$nosuch",
                 &[(VarNotFound, "nosuch"), (FieldNotFound, "$nosuch")],
@@ -296,7 +297,7 @@ fn units_of_times() {
         "sched_switch",
         "hist:keys=next_pid:b=common_timestamp-$ns,c=$ns*2",
     );
-    // What is computed from it is one, too.
+    // A variable computed from a timestamp is one, too.
     let computed = "keys=prev_pid:d=$a+1";
     refused(
         &world,
@@ -450,7 +451,7 @@ fn tracked_variables() {
                 "keys=next_pid:lat=next_prio:onmax($nosuch).save(next_comm)",
                 &[(OnxVarNotFound, "nosuch")],
             ),
-            // That of another event is none.
+            // A variable of another event does not count.
             (
                 "keys=next_pid:lat=next_prio:onmax($v1).save(next_comm)",
                 &[(OnxVarNotFound, "v1")],
@@ -478,7 +479,7 @@ fn tracked_variables() {
         "sched_switch",
         &[(&full, &[(OnxVarCreateFail, "")])],
     );
-    // There is no place for the reference.
+    // The table of references is full.
     let refs: Vec<_> = (0..15).map(|n| format!("a{n}=$v{n}")).collect();
     let refs = |more| format!("keys=next_pid:{}{more}", refs.join(","));
     world.add(
@@ -491,7 +492,7 @@ fn tracked_variables() {
     );
     let full = refs(":vals=$v15:onmax($a0).snapshot()");
     refused(&world, "sched_switch", &full, &[], ENOMEM);
-    // What is referred to is known by 16 names, of one trigger.
+    // References of one trigger are looked up by at most 16 names.
     world.add("sched_wakeup", "hist:keys=pid:more=prio");
     let more = refs(",a15=$v15:vals=$more");
     invalid(
@@ -541,7 +542,7 @@ fn saved_fields() {
         &[(TooManySaveActions, "")],
         EEXIST,
     );
-    // Of these errors the errno is that of the first.
+    // The first of these errors determines the errno.
     let lost = &[(FieldVarParseFail, "args"), (FieldVarCreateFail, "args")];
     refused(
         &world,
@@ -691,14 +692,14 @@ fn parameters() {
         let command = format!("{trigger}.{action}");
         refused(&world, "sched_switch", &command, log, EINVAL);
     }
-    // As if there were no such field.
+    // The same errors as for a missing field.
     let lost: Log<'_> = &[(FieldVarParseFail, "args"), (HistNotFound, "args")];
     invalid(
         &world,
         "zoo",
         &[("keys=u8:onmatch(sched.sched_waking).small(args)", lost)],
     );
-    // What fails after something else was made leaves nothing of that.
+    // A failure after helpers were made removes them.
     let half = format!("{other}.small(target_cpu):onmatch(sched.sched_waking).number(nosuch)");
     let log: Log<'_> = &[
         (FieldNotFound, "target_cpu"),
@@ -755,7 +756,7 @@ fn removal() {
     for command in [waking, &helper] {
         refused_removal(&world, "sched_waking", command);
     }
-    // Its own references do not keep it. What others have removes nothing.
+    // Its own references do not keep it. A command with only a part of the trigger removes nothing.
     world.add(
         "sched_switch",
         "!hist:keys=next_pid:lat=common_timestamp.usecs-$ts0",
@@ -797,7 +798,7 @@ fn shared_helpers() {
     assert_eq!(world.lines("sched_waking").len(), 2);
     world.add("sched_switch", &format!("!{}", user("b")));
     assert_eq!(world.lines("sched_waking").len(), 1);
-    // What a user wrote himself is not removed.
+    // Triggers written by the user are not removed.
     world.add(
         "sched_waking",
         "hist:keys=pid:synthetic_target_cpu=target_cpu",

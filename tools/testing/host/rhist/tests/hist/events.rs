@@ -137,7 +137,7 @@ pub(crate) fn compiled(scope: &dyn Scope, trigger: &Trigger) -> Result<Compiled,
     Compiled::new(Draft::new(scope, trigger, false)?)
 }
 
-/// What keys are hashed with.
+/// Seed of the hash of keys.
 pub(crate) const SEED: u64 = 0x0123_4567_89ab_cdef;
 
 /// An empty histogram of a trigger.
@@ -147,10 +147,11 @@ pub(crate) fn empty(trigger: &Compiled) -> Result<Arc<Histogram>, Error> {
     Ok(Histogram::new(spec, program, SEED, cpus, usize::MAX)?)
 }
 
-/// A tracing directory with this event and `sched:sched_switch`, without triggers, synthetic events and snapshots.
+/// A tracing directory with this event and `sched:sched_switch`, without triggers, synthetic events
+/// and snapshots.
 pub(crate) struct Only<'a> {
     event: &'a EventDesc,
-    /// What was logged.
+    /// The logged errors.
     pub(crate) log: RefCell<Vec<Error>>,
 }
 
@@ -325,7 +326,7 @@ impl Names for Functions {
 
 /// The hits of a histogram.
 pub(crate) trait Hits {
-    /// Those that it has counted so far.
+    /// Number of hits so far.
     fn hits(&self) -> u64;
 }
 
@@ -360,8 +361,8 @@ impl Names for Interrupted {
     }
 }
 
-/// The pieces of a large file, which are of some pages each. Each is made whenever it is asked for, and once more after an
-/// error; after the last one there is none.
+/// The pieces of a large file, some pages each. Each is made on demand, and once more after an
+/// error; after the last one comes `None`.
 pub(crate) fn pieces(file: &mut show::HistFile) -> Vec<String> {
     let names = Interrupted::default();
     let mut pieces = Vec::new();
@@ -448,7 +449,7 @@ pub(crate) fn hist_file(hist: &Arc<Histogram>) -> String {
     text(|out| show_file(out, [view(hist)].into_iter()))
 }
 
-/// The entries of the `hist` file: what stands between the title and the totals.
+/// The entries of the `hist` file: the lines between the title and the totals.
 pub(crate) fn entries(hist: &Arc<Histogram>) -> Vec<String> {
     let file = hist_file(hist);
     let (_, rest) = file.split_once("#\n\n").unwrap();

@@ -15,8 +15,9 @@ use rhist::trigger::Trigger;
 
 use super::events::*;
 
-/// Takes a command through everything there is: whatever is written, no panic; and what is accepted
-/// has a line that gives the same histogram and the same line. `check` gets the text of its `hist_jsonl`.
+/// Exercises a command: any text is accepted or refused without a panic, and the line of an
+/// accepted one gives the same histogram and the same line. `check` gets the text of its
+/// `hist_jsonl`.
 pub(crate) fn exercise(written: &[u8], check: fn(&str)) {
     let command = Command::parse(written);
     let Ok(params) = command.hist() else { return };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What becomes of a record: which entry it counts for.
+//! The entry that a record counts for.
 
 use kernel::sync::Arc;
 
@@ -86,7 +86,7 @@ fn cpu() {
 fn name_of_the_task() {
     for name in ["common_comm", "comm", "COMM"] {
         let hist = hist(&zoo(), &format!("keys={name}"));
-        // What follows the NUL does not count.
+        // Bytes behind the NUL do not count.
         Bytes::new(ZOO_END).hit_in(&hist, 0, b"init\0\0\0\0\0\0\0\0\0\0\0\0");
         Bytes::new(ZOO_END).hit_in(&hist, 0, b"init\0left behind");
         let entry = format!("{{ {name}: {:<50} }} hitcount:          2", "init");

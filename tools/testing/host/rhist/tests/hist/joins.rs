@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Joins by another key than the one that is counted by, and distributions of what they find.
+//! Joins by another key than the histogram's, and distributions of the found values.
 
 use kernel::prelude::EEXIST;
 use rhist::trigger::{Error, ErrorText, HintText};
@@ -41,7 +41,7 @@ fn squeezed(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Tasks of one name are counted together, each found by its own id; what was found is unset.
+/// Tasks of one name are counted together, each found by its own id; a found variable is unset.
 #[test]
 fn by_name() {
     let world = latencies("keys=next_comm:on(next_pid)");
@@ -107,7 +107,7 @@ fn by_strings() {
     assert_eq!(world.histogram("sched_switch", 0).unresolved(), 2);
 }
 
-/// Actions see the variables of the element that is counted, and what was found.
+/// Actions see the variables of the counted element, and the found values.
 #[test]
 fn actions() {
     let world = World::usual();
@@ -168,14 +168,14 @@ fn lines() {
         line("hist:keys=next_pid.log2=4:vals=next_prio.min,next_prio.dist=3:sort=next_prio.avg.descending"),
         "hist:keys=next_pid.log2=4:vals=hitcount,next_prio.min,next_prio.dist:sort=next_prio.avg.descending:size=128"
     );
-    // What is sorted by, of several that have the number.
+    // Sorts by one of several values that have the number.
     assert_eq!(
         line("hist:keys=next_pid:vals=next_prio.dist,next_prio.max:sort=next_prio"),
         "hist:keys=next_pid:vals=hitcount,next_prio.dist,next_prio.max:sort=next_prio.max:size=128"
     );
 }
 
-/// Each clause is part of what a trigger is.
+/// Each clause distinguishes a trigger from others.
 #[test]
 fn all_of_it_is_compared() {
     let base = "hist:keys=next_comm:on(next_pid):vals=(common_timestamp-$ts0).dist";

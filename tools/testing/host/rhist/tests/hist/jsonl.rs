@@ -24,7 +24,7 @@ use super::world::*;
 
 const SCHEMA: &str = include_str!("../../../../../../Documentation/hist_jsonl.schema.json");
 
-/// The schema, with which no object has other members than those that it names.
+/// The schema, changed to allow no other members in objects than the named ones.
 struct Schema {
     all: Schemas,
     index: SchemaIndex,
@@ -70,7 +70,7 @@ std::thread_local! {
     static SCHEMA_OF_THREAD: Schema = Schema::new();
 }
 
-/// What is said of a histogram.
+/// One histogram of the file.
 #[derive(Clone, Debug)]
 struct Said {
     header: Value,
@@ -86,8 +86,8 @@ impl Said {
     }
 }
 
-/// Reads a file: lines that the schema allows, and of each histogram a header, entries with as many columns as the header
-/// has, and a trailer that knows how many there are.
+/// Reads a file: lines that the schema allows, and of each histogram a header, entries with as many
+/// columns as the header has, and a trailer with the number of entries.
 #[track_caller]
 fn read(file: &str) -> Vec<Said> {
     let mut all = Vec::new();
@@ -142,7 +142,7 @@ fn said(hist: &Arc<Histogram>) -> Said {
     read(&jsonl_file(view(hist))).swap_remove(0)
 }
 
-/// What is said of the only histogram of an event.
+/// Returns the only histogram of an event.
 #[track_caller]
 fn said_of(world: &World, event: &str) -> Said {
     let [said] = &read(&world.hist_jsonl(event))[..] else {
@@ -151,7 +151,7 @@ fn said_of(world: &World, event: &str) -> Said {
     said.clone()
 }
 
-/// What is said of the bytes of a string.
+/// Returns the bytes of a string.
 fn bytes_of(string: &Value) -> Vec<u8> {
     if let Some(text) = string.as_str() {
         return text.as_bytes().to_vec();
@@ -398,7 +398,7 @@ fn powers_of_two() {
     );
 }
 
-/// However `hist` shows them, also what it does not show.
+/// Values that `hist` formats in any way, or does not show.
 #[test]
 fn values_of_every_kind() {
     let hist = hist(
@@ -622,7 +622,7 @@ fn actions() {
         world.hit("sched_waking", &record, NOW);
         said_of(&world, "sched_waking")
     };
-    // 0 is no new maximum, and no change.
+    // 0 is not a new maximum, and not a change.
     let said = wake(0, b"zero");
     assert_eq!(said.header["actions"], header);
     assert_eq!(said.entries[0]["actions"], json!([null, null, null]));
@@ -640,7 +640,7 @@ fn actions() {
     );
 }
 
-/// Whoever stops reading knows that there is more.
+/// A reader that stops early knows that more would follow.
 #[test]
 fn a_part_of_a_file() {
     let hist = hist(&sched_waking(), "keys=pid,comm");
@@ -661,7 +661,8 @@ fn a_part_of_a_file() {
     assert!(complete(&file));
 }
 
-/// Large files come in pieces, which end with a line, each whenever it is asked for, and once more after an error.
+/// Large files come in pieces, which end with a line, each whenever it is asked for, and once more
+/// after an error.
 #[test]
 fn pieces() {
     let event = sched_waking();
@@ -678,7 +679,7 @@ fn pieces() {
     let whole = text(|out| show_jsonl(out, views(), &Functions));
     assert_eq!(read(&whole).len(), 2);
     let mut file = show::HistFile::jsonl(views(), &ORIGIN).unwrap();
-    // What is counted later is not in it.
+    // Later hits are not in it.
     waking(b"a task", 3000).hit(&hists[0]);
     for _ in 0..2 {
         let pieces = super::events::pieces(&mut file);
@@ -750,7 +751,7 @@ fn the_documentation() {
     assert_eq!(bytes_of(&string[0]), b"caf\xe9");
 }
 
-/// The schema refuses what is not as it says: so it means something that it allows all lines.
+/// The schema refuses wrong lines: so it means something that it allows all others.
 #[test]
 fn the_schema_refuses() {
     let hist = hist(&sched_waking(), "keys=pid:vals=prio.dist:x=pid");
@@ -775,7 +776,7 @@ fn the_schema_refuses() {
 }
 
 proptest! {
-    /// Any bytes of a string, and of what a trigger has.
+    /// Any bytes in a string, and in parts of a trigger.
     #[test]
     fn strings(
         comm in prop::collection::vec(any::<u8>(), 0..16),
@@ -796,7 +797,7 @@ proptest! {
         prop_assert!(trigger.ends_with(&[b" if ", &filter[..]].concat()));
     }
 
-    /// The numbers are those of `hist`, which shows negative ones as unsigned.
+    /// The numbers equal `hist`'s, which shows negative ones as unsigned.
     #[test]
     fn numbers(hits in prop::collection::vec((-9i32..9, any::<i32>()), 1..100)) {
         let hist = hist(&sched_waking(), "keys=pid:vals=prio,prio.min,prio.max,prio.avg:sort=pid");
@@ -826,7 +827,7 @@ proptest! {
         prop_assert_eq!(said.trailer["hits"].as_u64(), Some(hits.len() as u64));
     }
 
-    /// The numbers of a distribution are those of `hist`, and each value is in the bucket that the index says.
+    /// The numbers of a distribution equal `hist`'s, and each value is in the bucket of its index.
     #[test]
     fn numbers_of_distributions(
         values in prop::collection::vec(prop_oneof![-20i64..20, any::<i64>(), any::<i32>().prop_map(i64::from)], 1..60),
@@ -891,7 +892,7 @@ proptest! {
         let mut found = 0;
         for entry in said(&hist).entries {
             let (first, last) = (end(&entry["keys"][0]["first"]), end(&entry["keys"][0]["last"]));
-            // With the largest and the smallest number: there is one such bucket.
+            // One bucket holds both the largest and the smallest number.
             let all = signed && first == i64::MIN.into() && last == i64::MAX.into();
             let within = values.iter().filter(|&&value| {
                 let number = if signed { i128::from(value) } else { i128::from(value as u64) };

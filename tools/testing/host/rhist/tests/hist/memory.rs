@@ -32,7 +32,8 @@ fn building() {
     }
 }
 
-/// Triggers with variables and actions. One that fails leaves nothing, not even a helper of the triggers that it needs.
+/// Triggers with variables and actions. One that fails leaves nothing, not even a helper of the
+/// triggers that it needs.
 #[test]
 fn adding() {
     let world = World::usual();
@@ -54,7 +55,7 @@ fn adding() {
         let (result, allocations) = fault::each(
             || world.write("sched_switch", command.as_bytes()),
             |failed| {
-                // That of a helper is not passed on, as in C.
+                // As in C, a helper's error is not passed on.
                 let error = failed.unwrap_err();
                 let helper = error.text == Some(ErrorText::HistCreateFail);
                 assert!(error.errno == ENOMEM || helper, "{params}: {error:?}");

@@ -16,8 +16,8 @@ fn padded(string: &[u8], len: usize) -> Vec<u8> {
     key
 }
 
-/// What `keys=…` with the given printed name shows after keys were counted: a map from the key's
-/// bytes to the hitcount gives the order, `shown` the text.
+/// Lines that `keys=…` with the given printed name shows after keys were counted: a map from the
+/// key's bytes to the hitcount gives the order, `shown` the text.
 fn expected(
     hits: &BTreeMap<Vec<u8>, u64>,
     descending: bool,
@@ -68,7 +68,7 @@ proptest! {
         prop_assert_eq!(entries(&hist), expected(&model, false, shown));
     }
 
-    /// More keys than there is room for: which ones get in depends on who comes first.
+    /// More keys than fit: which ones get in depends on their order.
     #[test]
     fn full(keys in prop::collection::vec(0u64..400, 0..600)) {
         let hist = hist(&zoo(), "keys=u64:size=128");

@@ -40,7 +40,7 @@ const STRINGS: [&[u8]; 6] = [
     &[b'z'; 300],
 ];
 
-/// What a hit is made of.
+/// Input of a hit.
 #[derive(Clone, Debug)]
 struct Event {
     numbers: [u64; NUMBERS.len()],
@@ -241,7 +241,7 @@ enum Key {
     Comm,
 }
 
-/// What is made of a number.
+/// Modifiers of a number.
 #[derive(Clone, Copy, Debug)]
 enum Shape {
     Plain,
@@ -298,7 +298,7 @@ impl Key {
         })
     }
 
-    /// What tells entries apart.
+    /// Key in the map, which distinguishes entries.
     fn bytes(&self, event: &Event) -> Vec<u8> {
         let last_is_nul = |string: &[u8], len: usize| [cut(string, len - 1), vec![0]].concat();
         match self {
@@ -385,14 +385,14 @@ fn bucket(number: i128, unit: Unit, scale: u8, signed: bool) -> (i128, i128) {
     let first = i128::from(boundary(unit, scale, index)) + 1;
     let last = i128::from(boundary(unit, scale, index + 1));
     match number < 0 {
-        // What the field can hold.
+        // Limited to the range of the field.
         true => ((-last).max(i64::MIN.into()), -first),
         false if signed => (first, last.min(i64::MAX.into())),
         false => (first, last),
     }
 }
 
-/// What is stored for the bucket of `number`, by which entries are sorted that are equal otherwise.
+/// Code stored for the bucket of `number`; entries that are equal otherwise are sorted by it.
 fn code(number: i128, scale: u8) -> u64 {
     let index = |number: i128| index_of(number.unsigned_abs() as u64, Unit::One, scale);
     let code = match number {
@@ -403,7 +403,7 @@ fn code(number: i128, scale: u8) -> u64 {
     code as u64
 }
 
-/// What `hist` estimates for a quantile of these numbers, in tenths.
+/// Estimate of `hist` for a quantile of these numbers, in tenths.
 fn quantile(numbers: &[i128], part: u64, unit: Unit, scale: u8, signed: bool) -> i128 {
     let mut numbers = numbers.to_vec();
     numbers.sort();
@@ -413,7 +413,8 @@ fn quantile(numbers: &[i128], part: u64, unit: Unit, scale: u8, signed: bool) ->
     let most = first.unsigned_abs().max(last.unsigned_abs());
     let tenths = match most < 100_000 {
         true => {
-            // The tenth below the geometric mean or the one above, whichever is off by less at worst.
+            // The tenth below the geometric mean or the one above, whichever is off by less at
+            // worst.
             let (small, large) = (first.abs().min(last.abs()), first.abs().max(last.abs()));
             let below = (square * 100).isqrt() as i128;
             let worst = |tenths: i128| {
@@ -444,7 +445,7 @@ fn tenths(number: i128) -> String {
     }
 }
 
-/// What is made of the numbers of an entry.
+/// Statistic of an entry's numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Statistic {
     Min,
@@ -533,7 +534,7 @@ impl Value {
         }
     }
 
-    /// What an entry shows for it. C sums expressions up, and does not show them.
+    /// Text that an entry shows for it. C sums expressions up, and does not show them.
     fn shown(&self, whole: &Whole, numbers: &[u64], all: &[u64]) -> String {
         let name = self.name();
         if let Some(statistic) = self.statistic() {
@@ -676,7 +677,7 @@ const QUANTILES: [&[(&str, u64)]; 3] = [
     &[("33.3", 33_300)],
 ];
 
-/// What entries are sorted by.
+/// Sort key of entries.
 #[derive(Clone, Copy, Debug)]
 enum By {
     Hitcount,
@@ -696,7 +697,7 @@ enum Of {
 }
 
 impl Of {
-    /// What it is called behind the name of a value.
+    /// Suffixes of a value's name in `sort=`.
     const NAMES: [(&'static str, Of); 5] = [
         (".min", Of::Min),
         (".max", Of::Max),
@@ -711,7 +712,7 @@ impl Of {
 struct Whole {
     keys: Vec<Key>,
     vals: Vec<Value>,
-    /// What is said of sorting: names of values and keys, and whether the largest come first.
+    /// Sort keys: names of values and keys, and whether the largest come first.
     sort: Vec<(Index, bool)>,
     nohitcount: bool,
     /// Index in [`QUANTILES`].
@@ -757,7 +758,8 @@ impl Whole {
         names
     }
 
-    /// What a name means: the first that is called so. A statistic comes before a distribution that has it, too.
+    /// Resolves a name to the first thing of that name. A statistic comes before a distribution
+    /// that has it, too.
     fn by(&self, name: &str) -> By {
         if name == "hitcount" {
             return By::Hitcount;

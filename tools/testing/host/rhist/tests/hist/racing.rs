@@ -63,8 +63,8 @@ fn switch_to(world: &World, cpu: usize, n: usize) {
     );
 }
 
-/// Checks what `wakeups` and `switches` have left: each wakeup was found by one switch at most; what was given is whole;
-/// and all that was not is counted. Returns how many were found.
+/// Checks the results of `wakeups` and `switches`: each wakeup was found by one switch at most,
+/// emitted values are whole, and all others are counted. Returns the number of found wakeups.
 fn check(world: &World, switches: usize) -> usize {
     let hist = world.histogram("sched_switch", 0);
     let mut found = HashSet::new();
@@ -97,13 +97,13 @@ fn check(world: &World, switches: usize) -> usize {
         assert_eq!(next.trim(), prev.trim(), "{entries}");
     }
     assert!(given.len() as u64 <= hist.hits());
-    // What is missing was counted.
+    // Missing ones were counted.
     assert!(given.len() as u64 + hist.missed() >= hist.hits());
     given.len()
 }
 
-/// At every point of a hit another hit comes on the same CPU, of the same event or of the other one, and another one
-/// within that.
+/// At every point of a hit another hit comes on the same CPU, of the same event or of the other
+/// one, and another one within that.
 #[test]
 fn interrupts() {
     type Event = fn(&World, usize, usize);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Variables and references to them: which one a name means, and what a hit finds.
+//! Variables and references to them: how a name is resolved, and the value in a hit.
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -13,7 +13,7 @@ use super::events::Hits as _;
 use super::events::ZOO_END;
 use super::world::*;
 
-/// What the entries of the only histogram of `event` say of value `name`, by the key.
+/// Returns value `name` in the entries of histogram `n` of `event`, by key.
 fn values(world: &World, event: &str, n: usize, name: &str) -> Vec<(String, u64)> {
     let entries = &world.entries(event)[n];
     let mut values: Vec<_> = entries
@@ -31,7 +31,7 @@ fn values(world: &World, event: &str, n: usize, name: &str) -> Vec<(String, u64)
     values
 }
 
-/// The only value of [`values`], and that of the key is 5.
+/// Returns the only value of [`values`]; its key is 5.
 fn value(world: &World, n: usize, name: &str) -> u64 {
     let values = values(world, "sched_switch", n, name);
     let [(key, value)] = &values[..] else {
@@ -79,7 +79,7 @@ fn order_of_resolution() {
             "sched.sched_wakeup.$ts",
             2000,
         ),
-        // What is defined in the same trigger before all: the field takes its place.
+        // A definition in the same trigger comes first of all: the field takes its place.
         ("keys=next_pid:w=next_prio:vals=$w", "next_prio", 110),
         ("keys=next_pid:vals=sched.sched_switch.$n:n=prev_prio", "prev_prio", 100),
     ]
@@ -108,7 +108,8 @@ fn what_is_substituted_is_a_copy() {
     );
 }
 
-/// An expression is copied as a whole, for a variable, a key, and an operand; and only after its variable.
+/// An expression is copied as a whole, for a variable, a key, and an operand; and only after its
+/// variable.
 #[test]
 fn expressions_are_copied() {
     let world = World::usual();
@@ -191,7 +192,7 @@ fn read_once() {
         [2, 2]
     );
     assert_eq!(value(&world, 0, "ts0"), 60);
-    // Once for the whole trigger. What is taken before another one is missed stays taken.
+    // Once for the whole trigger. A variable taken before another one is missed stays taken.
     world.add("sched_wakeup", "hist:keys=pid:late=prio");
     world.add(
         "sched_switch",
@@ -341,7 +342,7 @@ fn computed_values() {
     }
 }
 
-/// What is known from the triggers is a number in the line; the variables still have to be there.
+/// A constant known from the triggers is a number in the line; the variables still have to exist.
 #[test]
 fn folded_constants() {
     let world = World::usual();
@@ -579,8 +580,8 @@ fn siblings() {
     assert_eq!(value(&world, 2, "y"), 111);
 }
 
-/// Triggers share a histogram by name only if what they refer to holds the same. C compares the
-/// words only.
+/// Triggers share a histogram by name only if their references have values of the same type. C
+/// compares the words only.
 #[test]
 fn what_can_share_a_histogram() {
     let trigger = |x: &str, rest: &str| {

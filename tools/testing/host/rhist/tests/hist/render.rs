@@ -68,7 +68,8 @@ fn hist_file_of_two() {
     );
 }
 
-/// A file of many rows comes in pieces of some pages, each whenever it is asked for, and once more after an error.
+/// A file of many rows comes in pieces of some pages, each whenever it is asked for, and once more
+/// after an error.
 #[test]
 fn pieces() {
     let event = sched_waking();
@@ -86,7 +87,7 @@ fn pieces() {
     let whole = text(|out| show_file(out, views()));
     let mut file = show::HistFile::new(views()).unwrap();
     assert_eq!(file.hits(), 6000);
-    // What is counted later is not in it.
+    // Later hits are not in it.
     waking(b"a task", 3000).hit(&hists[0]);
     for _ in 0..2 {
         assert_eq!(super::events::pieces(&mut file).concat(), whole);
@@ -112,8 +113,8 @@ fn a_snapshot_that_is_given_up() {
     assert_eq!((done, asked.get()), (Err(EINTR), 4));
 }
 
-/// Who polls is asked for each of so many slots, of which there are twice as many as entries, and
-/// can end it each time.
+/// A poll calls its check once for each 1,024 slots (the map has two for each entry of its size),
+/// and the check can end it each time.
 #[test]
 fn counting_that_is_given_up() {
     use kernel::error::code::EINTR;
@@ -528,8 +529,8 @@ fn percent_and_graph() {
     );
 }
 
-/// A total that has wrapped around, to less than one of its parts: what C shows for a part of 32 bits
-/// of hundredths, and an error where it would show the low 32 bits of more.
+/// A total that has wrapped around, to less than one of its parts: what C shows for a part of 32
+/// bits of hundredths, and an error where it would show the low 32 bits of more.
 #[test]
 fn percent_of_a_wrapped_total() {
     let shown = |part: u64, total: u64| {
@@ -616,7 +617,7 @@ fn stacks() {
         shown("keys=stack", &none),
         "{ stack.stacktrace} hitcount:          1\n"
     );
-    // More than can be kept, and more than there is.
+    // More frames than a stack can keep, and counts beyond its actual length.
     let long = shown("keys=stack", &stored(&[0x1001; 40], 40));
     assert_eq!(long.matches("function_1+0x1/0x1000\n").count(), 31);
     for count in [3, 30, 1 << 40, u64::MAX] {
@@ -632,7 +633,7 @@ fn stacks() {
         shown("keys=stack", &nowhere),
         "{ stack.stacktrace} hitcount:          1\n"
     );
-    // What is done with one of them is done with its first address.
+    // Modifiers other than `.stacktrace` apply to its first address.
     assert_eq!(
         shown("keys=common_stacktrace.hex", &none),
         "{ common_stacktrace: 1010 } hitcount:          1\n"

@@ -11,12 +11,13 @@ use super::world::*;
 /// Actions with synthetic events, each of which may make the others happen within it.
 const ACTIONS_MAX: usize = 4;
 
-/// Takes a scenario through everything there is. Each line that begins with a letter is written, without that, to the
-/// trigger file of the event that the letter stands for. Each other line is hits, of two bytes each: the
-/// first stands for the event, and the record consists of the second.
+/// Exercises a scenario. A line that begins with a letter is written, without the letter, to the
+/// trigger file of that letter's event. Each other line is hits, of two bytes each: the first
+/// selects the event, and the record consists of the second.
 ///
-/// Whatever is written: no panic; what fails changes nothing; the line of what succeeds is a command for it; what was
-/// added can be removed. `check` gets the texts of `hist_jsonl`.
+/// Any text is accepted or refused without a panic; a failed command changes nothing; the line of
+/// an accepted one is a command for it; an added trigger can be removed. `check` gets the texts of
+/// `hist_jsonl`.
 pub(crate) fn exercise(input: &[u8], check: fn(&str)) {
     let world = World::usual();
     let names = world.names();
@@ -66,8 +67,9 @@ fn write(world: &World, event: &str, command: &[u8]) {
     let Some(line) = world.last_line(event).filter(|_| added) else {
         return;
     };
-    // As in C, an expression shows the definition of a variable of the same trigger in its place, without parentheses:
-    // where that is an expression, too, the line may mean another one, or none.
+    // As in C, an expression shows the definition of a variable of the same trigger in its place,
+    // without parentheses: where that is an expression, too, the line may mean another one, or
+    // none.
     let substituted = written.contains('$') && written.contains(['+', '-', '*', '/']);
     match world.is_last(event, &line) {
         Ok(same) => assert!(same || substituted, "{written}: {line}"),

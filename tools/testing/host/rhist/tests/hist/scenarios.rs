@@ -151,7 +151,7 @@ fn step() -> impl Strategy<Value = String> {
     prop_oneof![
         3 => trigger(),
         1 => vec((0u8..6, 0u8..3), 1..12).prop_map(|hits| {
-            // Digits are no letters.
+            // Lines of digits are hits.
             hits.into_iter().flat_map(|(event, value)| [(b'0' + event) as char, (b'0' + value) as char]).collect()
         }),
     ]

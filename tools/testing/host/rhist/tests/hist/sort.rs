@@ -35,7 +35,7 @@ fn digest(order: &[u32]) -> u64 {
     })
 }
 
-/// What lib/sort.c of Linux 7.3 makes of a few numbers: these, the order of their indices.
+/// Orders of a few numbers by lib/sort.c of Linux 7.3: the numbers, and the order of their indices.
 #[test]
 fn moves_of_the_kernel() {
     let cases: [(&[u32], &[u32]); 11] = [
@@ -58,7 +58,7 @@ fn moves_of_the_kernel() {
     assert_eq!(order(&[1]), [0]);
 }
 
-/// What lib/sort.c of Linux 7.3 makes of many: how many, below what, seed, digest of the order.
+/// Orders of many numbers by lib/sort.c of Linux 7.3: count, limit, seed, digest of the order.
 #[test]
 fn moves_of_the_kernel_with_many() {
     let cases = [
@@ -178,7 +178,8 @@ fn by_hitcount() {
     );
 }
 
-/// With equal hitcounts the order is what the heapsort makes of the order of the keys' bytes.
+/// Entries with equal hitcounts have the order in which the heapsort leaves the order of the keys'
+/// bytes.
 #[test]
 fn ties() {
     let hits = [256, 0, 3, 2, 1, 512, 4];

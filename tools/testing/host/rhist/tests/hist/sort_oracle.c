@@ -28,7 +28,7 @@ typedef void (*swap_r_func_t)(void *a, void *b, int size, const void *priv);
 
 static u32 numbers[1 << 16];
 
-/* As the map's entries: an array of pointers to what is sorted (tracing_map_sort_entries()). */
+/* An array of pointers to the entries, as in the map (tracing_map_sort_entries()). */
 static const void *sorted[1 << 16];
 
 static int compare(const void *a, const void *b)

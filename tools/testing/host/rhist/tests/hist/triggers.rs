@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Random triggers: whatever is written, it is taken or refused, and what is taken can be shown.
+//! Random triggers: any text is accepted or refused, and an accepted trigger can be shown.
 
 use proptest::prelude::*;
 

@@ -42,8 +42,8 @@ const SETTERS: [(&str, Option<Entry>); 11] = [
     ),
 ];
 
-/// Triggers of `sched_switch`, and how hits enter them if a key of the variable is a number. Those with
-/// [`Entry::Trace`] are emitters.
+/// Triggers of `sched_switch`, and how hits enter them if a key of the variable is a number. Those
+/// with [`Entry::Trace`] are emitters.
 const READERS: [(&str, Option<Entry>); 19] = [
     (
         "keys=next_pid:lat=common_timestamp.usecs-$ts0",
@@ -150,7 +150,7 @@ fn happens() -> impl Strategy<Value = Happens> {
 fn world(setter: &str, reader: &str, listeners: &[&str]) -> Arc<World> {
     let world = World::usual();
     world.add("sched_waking", &format!("hist:{setter}"));
-    // With a key of another type, it cannot be referred to, and there is nothing to compare.
+    // With a key of another type the reference is refused, which leaves nothing to compare.
     if world
         .write("sched_switch", format!("hist:{reader}").as_bytes())
         .is_ok()
@@ -233,7 +233,7 @@ fn a_latency() -> [Happens; 2] {
     })
 }
 
-/// What can take the fast path does, where a histogram is all that listens.
+/// Eligible triggers take the fast path if a histogram is the only listener.
 #[test]
 fn fast_hits() {
     for (listeners, fast) in [

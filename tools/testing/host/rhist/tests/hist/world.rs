@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A small tracing directory for the engine: events whose triggers refer to each other, synthetic events that record what
-//! they are given, and a conditional snapshot. Commands are carried out by `src/engine`, and hits counted by the triggers
-//! of `src/hook`.
+//! A small tracing directory for the engine: events whose triggers refer to each other, synthetic
+//! events that record their values, and a conditional snapshot. Commands are executed by
+//! `src/engine`, and hits counted by the triggers of `src/hook`.
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
@@ -78,7 +78,7 @@ pub(crate) struct World {
     pub(crate) snapshot: StdArc<Snapshot>,
     /// Held by the command that is carried out.
     commands: Mutex<()>,
-    /// What the last command has logged.
+    /// The errors that the last command has logged.
     log: Mutex<Vec<Error>>,
     /// Whether maps are as small as can be, so that they are made fast.
     small: bool,
@@ -98,7 +98,7 @@ struct Event {
 
 type HistTrigger = trigger::HistTrigger<Place>;
 
-/// The place of all triggers: there is one directory, and no task is ignored.
+/// The place of all triggers: the only directory, without ignored tasks.
 pub(crate) struct Place;
 
 impl Site for Place {
@@ -139,7 +139,7 @@ pub(crate) struct Synth {
     event: usize,
 }
 
-/// What a synthetic event is given for a field.
+/// Value of a field of a synthetic event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Given {
     Number(u64),
@@ -242,7 +242,8 @@ pub(crate) fn switch(prev: (&[u8], i32), next: (&[u8], i32)) -> Bytes {
 type Typed<'a> = (&'a str, &'a str);
 
 impl World {
-    /// A directory with these events; those of `disabled` cannot be enabled; `synths` are synthetic events.
+    /// A directory with `events`; those in `disabled` cannot be enabled, and `synths` are synthetic
+    /// events.
     pub(crate) fn new(
         events: Vec<EventDesc>,
         disabled: Vec<EventDesc>,
@@ -348,7 +349,7 @@ impl World {
         self.synths.iter().find(|synth| synth.name == name).unwrap()
     }
 
-    /// Takes away what the synthetic event `name` was given so far.
+    /// Takes the values that the synthetic event `name` has recorded so far.
     pub(crate) fn given(&self, name: &str) -> Vec<Vec<Given>> {
         std::mem::take(&mut self.synth(name).given.lock().unwrap())
     }
@@ -360,7 +361,7 @@ impl World {
             .map_err(Failure::error)
     }
 
-    /// Carries out a command, as the engine does it for a write. Returns what it says of it.
+    /// Executes a command like a write to the trigger file. Returns the engine's result.
     pub(crate) fn execute(&self, event: &str, command: &[u8]) -> Result<Option<Hint>, Failure> {
         let command = Command::parse(command);
         let guard = self.commands.lock().unwrap();
@@ -472,7 +473,8 @@ impl World {
         }
     }
 
-    /// How hits of `event` enter its only trigger: as a leaf, or as an emitter, or not on a fast path.
+    /// How hits of `event` enter its only trigger: as a leaf, or as an emitter, or not on a fast
+    /// path.
     pub(crate) fn path(&self, event: &str) -> Option<Entry> {
         match &self.triggers(self.event(event))[..] {
             [trigger] => trigger.entry(),
@@ -505,7 +507,6 @@ impl World {
         events::text(|out| show(out, &views))
     }
 
-    /// The trigger file.
     pub(crate) fn trigger_file(&self, event: &str) -> String {
         self.show(event, |out, views| {
             show::triggers(out, b"", [].into_iter(), views.iter().copied())
@@ -525,7 +526,6 @@ impl World {
         all
     }
 
-    /// The hist file.
     pub(crate) fn hist_file(&self, event: &str) -> String {
         self.show(event, |out, views| {
             events::show_pieces(out, views.iter().copied(), self)
@@ -539,7 +539,7 @@ impl World {
         })
     }
 
-    /// What is between the title and the totals of each histogram.
+    /// The text between the title and the totals of each histogram.
     pub(crate) fn entries(&self, event: &str) -> Vec<String> {
         let file = self.hist_file(event);
         let hists = file.split("# event histogram\n").skip(1);
@@ -574,8 +574,8 @@ impl World {
         self.events.iter().map(name).collect()
     }
 
-    /// Whether `line`, as it is shown, is a command for the last trigger of `event` that was not made for others. Fails if
-    /// it is none.
+    /// Whether `line`, as it is shown, is a command for the last trigger of `event` that was not
+    /// made for others. Fails if it is none.
     pub(crate) fn is_last(&self, event: &str, line: &str) -> Result<bool, Error> {
         let (event, log) = (self.event(event), RefCell::default());
         let scope = EventScope::new(&self, &event, &log)?;
@@ -587,14 +587,15 @@ impl World {
         Ok(last.spec().matches(draft.spec()))
     }
 
-    /// The line of the last trigger of `event` that was not made for others, without the state at its end.
+    /// The line of the last trigger of `event` that was not made for others, without the state at
+    /// its end.
     pub(crate) fn last_line(&self, event: &str) -> Option<String> {
         let triggers = self.triggers(self.event(event));
         let last = triggers.iter().rposition(|trigger| !trigger.helper)?;
         Some(self.lines(event).swap_remove(last))
     }
 
-    /// Removes all triggers, first those that none refers to.
+    /// Removes all triggers, first the ones without references to them.
     pub(crate) fn remove_all(&self) {
         while self.count() > 0 {
             let mut triggers = self.all_triggers();
@@ -839,8 +840,7 @@ impl SynthTarget for SynthUser {
         if DEPTH.get() == DEPTH_MAX {
             return false;
         }
-        // Where no other hit interrupts the one that makes it happen, the moment is that of this
-        // one.
+        // Without an interrupting hit, the stack is the one of the hit that fires this event.
         if self.0.gets_listener.load(SeqCst) {
             let mut stack = Stack::new();
             context.stack(preempt, &mut stack);
@@ -945,7 +945,7 @@ impl Drop for SnapshotUser {
 
 impl SnapshotTarget for SnapshotUser {
     fn take(&self, _: &Hit<'_>, decide: &mut dyn FnMut() -> bool) {
-        // As in the kernel, none is taken by who interrupts another one that is.
+        // As in the kernel, a hit that interrupts the taking of a snapshot takes none.
         let Ok(_lock) = self.0.lock.try_lock() else {
             return;
         };

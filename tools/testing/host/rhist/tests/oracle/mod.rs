@@ -10,14 +10,14 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::process::Stdio;
 
-/// A file of the kernel's source, if `RHIST_KERNEL_SOURCE` says where that is. Without it there is
-/// no judge.
+/// Reads a file of the kernel's source in `RHIST_KERNEL_SOURCE`. Returns `None` if that is not set;
+/// the caller has no judge then.
 pub(crate) fn kernel_file(path: &str) -> Option<String> {
     let source = std::env::var_os("RHIST_KERNEL_SOURCE")?;
     Some(fs::read_to_string(Path::new(&source).join(path)).unwrap())
 }
 
-/// What stands in `source` from `start` on, up to the first `end` after it.
+/// Returns the text of `source` from `start` on, up to the first `end` after it.
 #[allow(dead_code, reason = "not each judge is cut out of files")]
 pub(crate) fn between<'a>(source: &'a str, start: &str, end: &str) -> &'a str {
     let start = source.find(start).unwrap_or_else(|| panic!("no {start}"));
@@ -62,7 +62,7 @@ impl Oracle {
         Self(oracle)
     }
 
-    /// What it says to `questions`, in lines.
+    /// Runs the program with `questions` as its input. Returns its lines.
     pub(crate) fn ask(&self, questions: String) -> Vec<String> {
         let mut oracle = Command::new(&self.0)
             .env("ASAN_OPTIONS", "detect_leaks=0")

@@ -29,8 +29,8 @@ fn survives_print(trigger: &Trigger) {
     }
 }
 
-/// Takes a command through everything there is: whatever is written, no panic, and no loss on the way
-/// through the printer.
+/// Exercises a command: any text is accepted or refused without a panic, and printing loses
+/// nothing.
 pub(crate) fn exercise(written: &[u8]) {
     let command = Command::parse(written);
     let text = command.text().unwrap();

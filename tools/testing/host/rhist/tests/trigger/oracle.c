@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kernel's parser of hist triggers as a program: reads commands, one per
- * line in hexadecimal, and writes what is logged for each and its result.
+ * The kernel's parser of hist triggers as a program: reads commands, one per line in hexadecimal,
+ * and writes the logged errors and the result of each.
  *
- * types.h, functions.h and split.h are pieces of the kernel's source. Here is
- * just enough around them. There is one trigger at a time and memory is not
- * freed.
+ * types.h, functions.h and split.h are pieces of the kernel's source. Here is just enough around
+ * them. Only one trigger exists at a time, and memory is not freed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -54,7 +53,7 @@ static unsigned int ilog2(unsigned long n)
 
 static unsigned long roundup_pow_of_two(unsigned long n)
 {
-	/* Undefined in the kernel for 0 and what has no such power. */
+	/* Undefined in the kernel for 0, and beyond the largest power of two. */
 	return n < 2 || n > 1UL << 63 ? 1 : 1UL << (64 - __builtin_clzl(n - 1));
 }
 
@@ -111,7 +110,7 @@ static void seq_buf_printf(struct seq_buf *s, const char *format, ...)
 #define seq_buf_putc(s, c) seq_buf_printf(s, "%c", c)
 #define seq_buf_has_overflowed(s) ((s)->len > (s)->size)
 
-/* The event, that of walk.rs */
+/* The event of walk.rs */
 
 #define MAX_FILTER_STR_VAL 256U
 #define STR_VAR_LEN_MAX 256
@@ -209,7 +208,7 @@ static void hist_err(struct trace_array *tr, u8 type, u16 pos)
 	printf("[%s@%u] ", err_text[type], pos);
 }
 
-/* What needs other triggers, or a histogram: there are none */
+/* Stubs of functions that need other triggers, or a histogram */
 
 #define destroy_hist_trigger_attrs(attrs)
 #define destroy_hist_field(field, level)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! From tree to text: the trigger in canonical form, without `hist:`. Parsing it gives an equal tree.
+//! From tree to text: the trigger in canonical form, without `hist:`. Parsing it gives an equal
+//! tree.
 
 use kernel::prelude::KVec;
 use kernel::prelude::GFP_KERNEL;
@@ -27,7 +28,7 @@ enum Attribute {
 }
 
 /// Prints the attributes in the order in which they were typed: C strips white space at both ends
-/// of all of them but not at the ends of each, so it matters what comes last.
+/// of the whole text but not of each attribute, so the last one matters.
 pub(crate) fn print(trigger: &Trigger, out: &mut KVec<u8>) -> Result {
     let mut attributes = KVec::new();
     let size = trigger.size.unwrap_or_default();
@@ -93,7 +94,8 @@ pub(crate) fn print(trigger: &Trigger, out: &mut KVec<u8>) -> Result {
         printer.attribute(attribute)?;
     }
     if let Some(filter) = trigger.filter {
-        // What is before it may end with a word "if", which followed by a blank would begin the filter.
+        // The text before may end with the word "if", which would begin the filter if a blank
+        // followed.
         printer.put(b"\n if ")?;
         printer.span(filter.text)?;
     }
@@ -123,8 +125,8 @@ impl Printer<'_> {
         self.put(&[b'0' + (number % 10) as u8])
     }
 
-    /// Prints the items with `separator` between them, then what is left of a list that does not
-    /// go on.
+    /// Prints the items with `separator` between them, then the rest of a list that stops at an
+    /// error.
     fn list<T>(
         &mut self,
         list: &ParsedList<T>,
@@ -169,7 +171,8 @@ impl Printer<'_> {
                     printer.expr(&var.expr)
                 })?;
                 match trigger.vars.items() {
-                    // What makes the token one of assignments is behind the first, bad one.
+                    // The assignment that made the token one of variables comes after the bad first
+                    // item.
                     [] => self.put(b",x=1"),
                     _ => Ok(()),
                 }
@@ -256,8 +259,8 @@ impl Printer<'_> {
                 }
             }
             Expr::Negation { operand, .. } => {
-                // C skips whatever stands in the place of the parenthesis. If that is the dot before
-                // `sym-offset`, it has to stay one.
+                // C skips whatever stands in the place of the parenthesis. If that is the dot
+                // before `sym-offset`, it has to stay one.
                 let dot = self
                     .trigger
                     .bytes(operand.text())
@@ -265,8 +268,8 @@ impl Printer<'_> {
                 self.put(if dot { b"-." } else { b"-(" })?;
                 let start = self.out.len();
                 self.expr(operand)?;
-                // There has to be a parenthesis somewhere: it may have been behind a modifier, of which
-                // only the beginning counts.
+                // There has to be a parenthesis somewhere: it may have been behind a modifier, of
+                // which only the beginning counts.
                 if dot && !self.out[start..].contains(&b'(') {
                     self.put(b"(")?;
                 }

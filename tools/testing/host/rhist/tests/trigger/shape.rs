@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a tree says, without where.
+//! Compares trees by their meaning, regardless of positions in the text.
 
 use rhist::trigger::*;
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Walks a tree as C walks the text, over an event with a few fields, and says what is reported.
+//! Walks a tree as C walks the text, over an event with a few fields, and returns the reported
+//! errors.
 
 use kernel::prelude::EINVAL;
 use rhist::trigger::*;
 
-/// What a field is to the checks.
+/// Type of a field, as far as checks depend on it.
 #[derive(Clone, Copy, PartialEq)]
 enum Class {
     Number,
@@ -23,7 +24,7 @@ const FIELDS: &[(&str, Class, usize)] = &[
     ("stack", Class::Stack, 256),
     ("common_pid", Class::Number, 8),
     ("common_type", Class::Number, 8),
-    // Those of every event.
+    // Fields of every event.
     ("common_timestamp", Class::Number, 8),
     ("common_cpu", Class::Number, 8),
     ("common_comm", Class::String, 256),
@@ -31,13 +32,13 @@ const FIELDS: &[(&str, Class, usize)] = &[
     ("hitcount", Class::Number, 8),
 ];
 
-/// What the event is called.
+/// System and name of the event.
 const OWN_EVENT: (&[u8], &[u8]) = (b"sched", b"sched_switch");
 
 /// The only event that `onmatch()` finds.
 const OTHER_EVENT: (&[u8], &[u8]) = (b"sched", b"sched_waking");
 
-/// What is known of an expression once it is looked up.
+/// Properties of a resolved expression.
 struct Node {
     class: Class,
     size: usize,
@@ -46,9 +47,9 @@ struct Node {
     /// By `.log2` or `.buckets`.
     rounded: bool,
     constant: Option<u64>,
-    /// What `sort=` knows it by.
+    /// Name for `sort=`.
     name: Vec<u8>,
-    /// What it looks like as an operand.
+    /// Text as an operand.
     operand: Vec<u8>,
 }
 
@@ -220,7 +221,7 @@ impl Walk<'_> {
                 if let Some(text) = own.then(|| trigger.substitute(name)).flatten() {
                     return self.field(trigger.field(text, place)?);
                 }
-                // There are no other triggers.
+                // Other triggers do not exist here.
                 let unknown = trigger.error(ErrorText::VarNotFound, reference.name);
                 self.log.push(unknown);
                 self.field(trigger.field(reference.atom, place)?)
