@@ -15,7 +15,8 @@ objcopy --dump-section .BTF="$work/btf" "$vmlinux" "$work/other" 2>"$work/said"
 scripts/boot-btf "$image" >"$work/out" 2>"$work/said"
 yes "the lab's kernel: the BTF of its vmlinux" cmp -s "$work/btf" "$work/out"
 
-# A boot image of x86, as boot.rst has it: a sector at first, three of real mode, 64 bytes of code, then the kernel.
+# A boot image of x86, as boot.rst has it: a sector at first, three of real mode, 64 bytes of code,
+# then the kernel.
 bzimage() { # bzimage PAYLOAD
 	python3 - "$1" <<-'END'
 		import struct, sys
@@ -28,7 +29,7 @@ bzimage() { # bzimage PAYLOAD
 		sys.stdout.buffer.write(image + b"behind")
 	END
 }
-# The size of what is unpacked, as the kernel's build appends it.
+# Appends the size of the unpacked file, like the kernel's build.
 sized() { cat; python3 -c 'import os, struct, sys; sys.stdout.buffer.write(struct.pack("<I", os.path.getsize(sys.argv[1])))' "$work/kernel"; }
 
 objcopy -O binary --only-section=.text "$vmlinux" "$work/text"
@@ -43,7 +44,8 @@ for format in gzip xz lzma bzip2 zstd kernel; do
 	scripts/boot-btf "$work/image" >"$work/out" 2>"$work/said"
 	yes "a kernel packed by $format" cmp -s "$work/btf" "$work/out"
 done
-# As newer tools write it: the header has 8 bytes more, which say where the layout is, behind all else.
+# As newer tools write it: the header has 8 bytes more, which say where the layout is, behind all
+# else.
 python3 -c 'import struct, sys; data = open(sys.argv[1], "rb").read(); strings, length = struct.unpack_from("<II", data, 16)
 sys.stdout.buffer.write(data[:4] + struct.pack("<I", 32) + data[8:24] + struct.pack("<II", strings + length, 5) + data[24:] + b"12345")
 ' "$work/btf" >"$work/long"
@@ -78,7 +80,7 @@ refused "a part of one, by gzip: said" "rhist: $work/image cannot be unpacked: "
 rm "$work/image"
 refused "no file: said" "rhist: $work/image: No such file or directory"
 
-# What make is given, for headers of a kernel that does not run.
+# Arguments that make gets, for headers of a kernel other than the running one.
 mkdir -p "$work/bin" "$work/kdir/include/config" "$work/module"
 printf '#!/bin/sh\nprintf "%%s\\n" "$@"\n' >"$work/bin/make"
 printf '#!/bin/sh\necho "rustc 1.85.0 (4d91de4e4 2025-02-17)"\n' >"$work/bin/rustc"
@@ -112,7 +114,8 @@ cd "$here" || exit 1
 yes "a file with BTF, and the crates, from where one stands" [ "$(grep -E '^RHIST_(BTF|CRATES)=' "$work/said" | sort | tr '\n' ' ')" = \
 	"RHIST_BTF=$work/other-btf RHIST_CRATES=$work/some/where " ]
 
-# What has to be compiled anew, though its files may be older than what was compiled.
+# Files that have to be compiled anew, though a change may have an older time than the compiled
+# ones.
 compiled() { mkdir -p "$work/made/crates" && touch "$work/made/.rhist.o.cmd" "$work/made/crates/.core.o.cmd"; }
 kept() { [ -e "$work/made/.rhist.o.cmd" ] && [ -e "$work/made/crates/.core.o.cmd" ]; }
 anew() { [ ! -e "$work/made/.rhist.o.cmd" ] && [ ! -e "$work/made/crates/.core.o.cmd" ]; }

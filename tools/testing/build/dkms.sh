@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# scripts/package/dkms-build writes its messages to the output of DKMS: if that is a file, behind its contents, and before
-# the next output of DKMS.
+# scripts/package/dkms-build writes its messages to the output of DKMS: if that is a file, behind
+# its contents, and before the next output of DKMS.
 
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
@@ -58,7 +58,7 @@ bash "$work/dkms" 2>"$work/said"
 grep -qxF "$sentence rustc rust-src, then run: dkms autoinstall -k 6.1" "$work/said"
 ok $? "the archive has a newer one only: both are to be installed"
 
-# What there is no Rust for in the archive is not packaged.
+# Without Rust in the archive for the architecture, the command is not packaged.
 for libc in 2.41 ''; do
 	mkdir "$work/tree$libc"
 	RELEASE=6.1 ARCH=arm64 KERNEL_VERSION=6.1-1 LIBC=$libc scripts/package/mkdebian "$work/tree$libc" >"$work/said" 2>&1

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What scripts/event-sources finds in the source of a kernel, and that it refuses that of another one.
+# scripts/event-sources finds the expected types in the source of a kernel, and refuses the source
+# of another one.
 #
 # usage: event-sources.sh SOURCE KDIR BTF MODULES    of the lab's kernel
 
@@ -13,7 +14,7 @@ cd "$(dirname "$0")/../../.." || exit 1
 . tools/testing/selftests/lib/tap.sh
 shown=$work/said
 
-# What is needed of it, with links to all that is only read.
+# The needed parts of the source, with links to all files that are only read.
 mkdir -p "$work"/source/{arch/x86,fs,net}
 cp "$source/Makefile" "$work/source"
 cp -as "$source/include" "$work/source"

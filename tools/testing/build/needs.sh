@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# scripts/needs finds missing symbols and members of a kernel, and scripts/needs.exports is up to date.
+# scripts/needs finds missing symbols and members of a kernel, and scripts/needs.exports is up to
+# date.
 #
-# usage: needs.sh SYMVERS BTF OBJECTS    of the lab's kernel; OBJECTS is where rhist was built for it
+# usage: needs.sh SYMVERS BTF OBJECTS    of the lab's kernel; OBJECTS is where rhist was built for
+#                                        it
 
 set -u
 symvers=${1:?} btf=${2:?} objects=${3:?}

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What scripts/lab objects has compiled is used in each checkout, and not where it does not fit. For the lab's kernel.
+# What scripts/lab objects has compiled is used in each checkout, and not where it does not fit. For
+# the lab's kernel.
 
 set -u
 cd "$(dirname "$0")/../../.." || exit 1

@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rhist_events: trace events with fields of every kind, fired in every context, for tests that know what has
- * to come of them. A line written to /dev/rhist_events is obeyed when the write returns:
+ * rhist_events: trace events with fields of every kind, fired in every context, for tests that know
+ * the right result. A line written to /dev/rhist_events is obeyed when the write returns:
  *
  *	EVENT CONTEXT CPU FIRST COUNT KEYS
  *
- * COUNT times the EVENT (numbers, strings, arrays, stacks, wake, run, stop, nested, outer, beyond) is fired on that CPU,
- * the i-th with the fields that rhist_events.h and values.h make of FIRST + i % KEYS. The CONTEXT is task (then CPU has to be the one that the writer is bound
- * to), softirq, hardirq or nmi; the last three interrupt whatever runs on that CPU, a few events at a time,
- * and can be fired at one CPU together.
+ * COUNT times the EVENT (numbers, strings, arrays, stacks, wake, run, stop, nested, outer, beyond)
+ * is fired on that CPU, the i-th with the fields that rhist_events.h and values.h make of FIRST + i
+ * % KEYS. The CONTEXT is task (then CPU has to be the one that the writer is bound to), softirq,
+ * hardirq or nmi; the last three interrupt whatever runs on that CPU, a few events at a time, and
+ * can be fired at one CPU together.
  *
- * The event nested is for tasks. While its record is made, a softirq fires it, while that makes its record, a
- * hard interrupt, and then an NMI: four times in all. With PREEMPT_RT softirqs are tasks and interrupt nothing,
- * and not every machine has NMIs: the parameter nesting has a bit for each of the contexts. The event outer fires
- * nested, once, while its record is made.
+ * The event nested is for tasks. While its record is made, a softirq fires it; while that makes its
+ * record, a hard interrupt does, and then an NMI: four times in all. With PREEMPT_RT softirqs are
+ * tasks and interrupt nothing, and not every machine has NMIs: the parameter nesting has a bit for
+ * each of the contexts. The event outer fires nested, once, while its record is made.
  *
- * Reading gives four numbers: how many of those interruptions (and equal pieces of what tasks fire) began
- * while none, one, two or three others were at work on the same CPU.
+ * Reading gives four numbers: how many of those interruptions (and equal pieces of the tasks'
+ * events) began while none, one, two or three others were at work on the same CPU.
  *
- * The parameter stacks tells how deep stacks are used. Written, what is free of those of interrupts and of NMIs on this
- * CPU is filled with a number, and so is that of each task while it obeys a line. Read: how many bytes were left since
- * then, at least, of the stacks of tasks, of interrupts, softirqs among them, and of NMIs.
+ * The parameter stacks measures the use of stacks. A write fills the free part of the stacks of
+ * interrupts and of NMIs on this CPU with a number; tasks do so with their own stack while they
+ * obey a line. A read gives the least number of bytes left since then on the stacks of tasks, of
+ * interrupts, softirqs among them, and of NMIs.
  *
- * Where modules may make a file in tracefs, rhist_events is there, too: tests need one that goes with its module.
+ * Where modules may make a file in tracefs, rhist_events is there, too: tests need one that goes
+ * with its module.
  */
 
 #include <linux/cpu.h>
@@ -56,7 +59,7 @@
 #include <trace/events/watchdog.h>
 #include "rhist_events.h"
 
-/* Events fired by one interruption: so many that there is time for the next one to interrupt them. */
+/* Events fired by one interruption: enough to leave the next one time to interrupt them. */
 #define PIECE 128
 
 const char *const rhist_names[4] = { "zero", "one", "two", "three" };
@@ -140,10 +143,14 @@ unsigned long rhist_frame(u64 k)
 	return (unsigned long)functions[k % ARRAY_SIZE(functions)] + k % 5;
 }
 
-/* One event, in each context while the one before it makes its record. On one CPU, with preemption off. */
+/*
+ * One event, in each context while the one before it makes its record. On one CPU, with preemption
+ * off.
+ */
 struct nest {
 	u64 k;
-	bool armed[CONTEXTS];		/* the first probe that makes a record lets itself be interrupted */
+	/* the first probe that makes a record lets itself be interrupted */
+	bool armed[CONTEXTS];
 	bool done[CONTEXTS];
 	bool nmi;			/* one has been sent */
 	bool failed;
@@ -419,8 +426,8 @@ static void fire_in_hardirq(struct irq_work *work)
 }
 
 /*
- * Interrupts off, but possibly in no interrupt: on the caller's own CPU, and on one that is idle. There PREEMPT_RT
- * wants no softirq to be raised, and warns.
+ * Interrupts off, but possibly in no interrupt: on the caller's own CPU, and on one that is idle.
+ * There PREEMPT_RT wants no softirq to be raised, and warns.
  */
 static void interrupt(void *info)
 {
@@ -612,10 +619,12 @@ static struct dentry *rhist_events_file;
 
 #ifdef CONFIG_KPROBES
 /*
- * The parameter "calls" counts the calls of a function, any one that a kprobe can be on: kprobe events take none of
- * those that ftrace does not know. Written: the name of the function, or nothing. Read: the calls since then.
+ * The parameter "calls" counts the calls of any function that a kprobe can be on, also of functions
+ * unknown to ftrace, which kprobe events refuse. Written: the name of the function, or nothing.
+ * Read: the calls since then.
  *
- * With the parameter interrupting, a hard interrupt fires the event strings as soon as such a call in a softirq goes on.
+ * With the parameter interrupting, a hard interrupt fires the event strings as soon as such a call
+ * in a softirq goes on.
  */
 static DEFINE_MUTEX(calls_lock);
 static char calls_of[64];
@@ -682,8 +691,9 @@ static void calls_set(const char *value, const struct kernel_param *param) {}
 #ifdef CONFIG_UML
 
 /*
- * User-mode Linux has no interrupt for irq_work, which waits for the next tick. Each change to triggers waits for such
- * work, twice. So that this takes no 20 milliseconds, a timer looks for it more often, while the module is loaded.
+ * User-mode Linux lacks an interrupt for irq_work, which waits for the next tick. Each change to
+ * triggers waits for such work, twice. To save these 20 milliseconds, a timer looks for it more
+ * often while the module is loaded.
  */
 static struct hrtimer irq_work_timer;
 
@@ -756,7 +766,10 @@ static int __init rhist_events_init(void)
 		unprepare_nmi();
 		return error;
 	}
-	/* Linux 6.12 does not export it: there is no such file then. No weak symbol: arm64 would not load the module. */
+	/*
+	 * Linux 6.12 does not export it, and the file is missing then. With a weak symbol, arm64
+	 * would not load the module.
+	 */
 	create_file = symbol_get(tracefs_create_file);
 	if (create_file) {
 		rhist_events_file = create_file("rhist_events", 0400, NULL, NULL, &rhist_events_fops);
@@ -778,7 +791,7 @@ static void __exit rhist_events_exit(void)
 		irq_work_sync(per_cpu_ptr(&interruption, cpu));
 	misc_deregister(&rhist_events_device);
 	unprepare_nmi();
-	/* What a write has given up waiting for. */
+	/* Work whose end a write has not waited for. */
 	for_each_possible_cpu(cpu) {
 		struct nest *nest = per_cpu_ptr(&nests, cpu);
 

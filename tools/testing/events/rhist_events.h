@@ -86,8 +86,8 @@ TRACE_EVENT(numbers,
 );
 
 /*
- * What is text. full and bytes have no NUL when the text is long, raw never has one, and behind that of dirty
- * there are other bytes each time.
+ * Fields with text. full and bytes lack a NUL when the text is long, raw always lacks it, and dirty
+ * has other bytes behind it each time.
  */
 TRACE_EVENT(strings,
 
@@ -174,8 +174,8 @@ TRACE_EVENT(arrays,
 );
 
 /*
- * A stack, as synthetic events have them: the field says where in the record the frames are, and the first
- * number there how many.
+ * A stack, as synthetic events have them: the field says where in the record the frames are, and
+ * the first number there how many.
  */
 TRACE_EVENT(stacks,
 
@@ -204,8 +204,9 @@ TRACE_EVENT(stacks,
 );
 
 /*
- * Three that follow each other in the life of a task, as the kernel's own events do: with common keys, some under
- * other names, and fields that only one of them has. What they have in common comes of the last two bits of k.
+ * Three events that follow each other in the life of a task, like the kernel's own: with common
+ * keys, some under other names, and fields that only one of them has. Their common values come from
+ * the last two bits of k.
  */
 TRACE_EVENT(wake,
 
@@ -340,7 +341,10 @@ TRACE_EVENT(outer,
 	TP_printk("%llu", __entry->k)
 );
 
-/* One whose text, if it is the short one, claims to go on for four bytes behind the end of the record. */
+/*
+ * One whose text, if it is the short one, claims to go on for four bytes behind the end of the
+ * record.
+ */
 TRACE_EVENT(beyond,
 
 	TP_PROTO(u64 k),

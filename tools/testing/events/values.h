@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Contents of the events of rhist_events, which are computed from one number. Tests compute them, too. */
+/*
+ * Contents of the events of rhist_events, which are computed from one number. Tests compute them,
+ * too.
+ */
 #ifndef RHIST_EVENTS_VALUES_H
 #define RHIST_EVENTS_VALUES_H
 
@@ -10,7 +13,7 @@
 #include <stdint.h>
 #endif
 
-/* A number field of N bits holds the N upper ones: for 0 to 4 what is at the edges of every width. */
+/* A number field of N bits holds the N upper ones: 0 to 4 give the edges of every width. */
 static inline uint64_t rhist_number(uint64_t k)
 {
 	static const uint64_t edges[] = {
@@ -24,8 +27,8 @@ static inline uint64_t rhist_number(uint64_t k)
 #define RHIST_LONGEST 9	/* the number of one with that length */
 
 /*
- * Writes text k and returns its length, which is around those where C cuts strings. The longest ones
- * differ only behind the 255 bytes that a key has room for.
+ * Writes text k and returns its length, which is around those where C cuts strings. The longest
+ * ones differ only behind the 255 bytes that a key has room for.
  */
 static inline size_t rhist_text(uint64_t k, char text[RHIST_TEXT + 1])
 {
@@ -45,7 +48,8 @@ static inline size_t rhist_text(uint64_t k, char text[RHIST_TEXT + 1])
 
 #define RHIST_DEPTH 16	/* frames of the deepest stack: C has room for no more */
 
-#define RHIST_DEEP 1000	/* from here on stacks are deeper, up to 200 frames: more than C checks for */
+/* from here on stacks are deeper, up to 200 frames: more than C checks for */
+#define RHIST_DEEP 1000
 
 /* How many frames stack k has. */
 static inline size_t rhist_depth(uint64_t k)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Recordings of one guest that was many machines, and what all of their intervals have together: nothing here is rhist's own."""
+"""
+Recordings of one guest that was many machines, and what all of their intervals have together:
+nothing here is rhist's own.
+"""
 
 import collections
 import json
@@ -10,7 +13,10 @@ from pathlib import Path
 
 
 def split(folder, target):
-    """Makes recordings of machines, each in a folder below `target`: those of their intervals that are theirs alone."""
+    """
+    Makes recordings of machines, each in a folder below `target`, from the intervals of their
+    own.
+    """
     times = json.loads((folder / "times.json").read_text(encoding="utf-8"))
     for path in sorted(folder.glob("*.jsonl")):
         with open(path, encoding="utf-8") as file:
@@ -32,7 +38,7 @@ def _times(interval):
 
 
 class Total:
-    """What was counted of a label set, or of several."""
+    """Totals of a label set, or of several."""
 
     def __init__(self):
         self.hits = 0
@@ -60,8 +66,8 @@ class Total:
         return self.zero + sum(count for index, count in self.buckets.items() if self.upper(index) <= bound * (1 + 1e-9))
 
     def quantile(self, q):
-        """Between which bounds it is: those of the bucket of the value that has this rank, and if the rank is between two values,
-        of both."""
+        """Returns the bounds of a quantile: of the bucket with the value of this rank, and if the
+        rank is between two values, of both buckets."""
         rank = Fraction(q) * self.count
         return self._bounds(math.ceil(rank))[0], self._bounds(min(math.floor(rank) + 1, self.count))[1]
 
@@ -91,7 +97,7 @@ def _labels(point):
 
 
 def read(path):
-    """Totals by labels. What is negative is in no bucket of these recordings."""
+    """Returns totals by labels. Negative values are in no bucket of these recordings."""
     found = collections.defaultdict(Total)
     with open(path, encoding="utf-8") as file:
         for line in file:

@@ -10,7 +10,7 @@ int main(void)
 
 	open_kernel_log();
 	while (fgets(line, sizeof(line), stdin)) {
-		/* Who has it open for long may write only ten lines in five seconds. */
+		/* A file that stays open may write only ten lines in five seconds. */
 		int kmsg = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
 		ssize_t written = write(kmsg, line, strlen(line));
 		char *report = kernel_report();

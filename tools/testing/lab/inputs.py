@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """
-inputs.py [PIECE…]: runs pieces of make test, by default cheap ones of each kind, in a copy of this checkout, and fails if one
-reads a file there that scripts/inputs.py does not list for it. Needs what these pieces need.
+inputs.py [PIECE…]: runs pieces of make test, by default cheap ones of each kind, in a copy of
+this checkout, and fails if one reads a file there that scripts/inputs.py does not list for it.
+Needs what these pieces need.
 """
 
 import os
@@ -20,12 +21,16 @@ from inputs import Inputs
 
 CHEAP = ["layers", "dkms", "rustfmt", "crates"]
 GUESTS = ["hist.files", "hist.manual", "hist.exec", "user_events.requests", "command.basic"]
-# These begin all pieces; what the lab has made of them is known by its recipes, and the rows of tests are inputs one by one.
+# Inputs of every piece in the table. The lab's products are known by its recipes, and the rows of
+# tests are inputs one by one.
 ALWAYS = ("scripts/lab", "scripts/crates", "scripts/config/", "tools/testing/selftests/tests.toml")
 
 
 def unlisted(piece, inputs, copy):
-    """Files that it reads and that are not listed. The kernel notes when a file is read, if that was before its last change."""
+    """
+    Files that it reads and that are not listed. The kernel notes when a file is read, if that was
+    before its last change.
+    """
     for name in inputs.files:
         os.utime(copy / name, ns=(0, (copy / name).stat().st_mtime_ns))
     words = [str(word).replace(str(TOP), str(copy)) for word in piece.command]
@@ -64,7 +69,7 @@ def main():
 
 
 if __name__ == "__main__":
-    # What is mounted here is gone with this program.
+    # In a mount namespace of its own, so that all mounts end with this program.
     if not os.environ.get("RHIST_MOUNTS"):
         os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", "env", "RHIST_MOUNTS=1", sys.executable, *sys.argv])
     sys.exit(main())

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Tests what scripts/test takes for the inputs of a piece, what it keeps of results, and what make matrix does next."""
+"""
+Tests which files scripts/test takes for the inputs of a piece, which results it keeps, and which
+jobs make matrix runs next.
+"""
 
 import contextlib
 import functools
@@ -100,7 +103,7 @@ class Inputs(Folder):
         self.assertEqual(self.changed_by("lab/um/tools"), ["module for um", "um: hist.basic", "um: hist.files"])
 
     def test_recipes(self):
-        """What scripts/lab says of kernels before it has made one."""
+        """Stands in for scripts/lab's list of kernels before it has made one."""
         def changed(name, old, new):
             path = self.folder / name
             text = path.read_text(encoding="utf-8")
@@ -134,7 +137,9 @@ class Inputs(Folder):
         self.assertEqual(self.changed_by("Documentation/guide.rst"), ["unheard of"])
 
     def test_what_an_editor_leaves(self):
-        """A link that leads nowhere, or to a folder; and a file that was gone before it was read."""
+        """
+        A link that leads nowhere, or to a folder; and a file that was gone before it was read.
+        """
         found = pieces.Piece("unheard of", [])
         (self.folder / "lock").symlink_to("nobody@nowhere")
         (self.folder / "link").symlink_to("src")
@@ -206,7 +211,7 @@ class Record(Folder):
             self.assertEqual(record.read(self.path)["one"].failed, failed)
 
     def test_repeated(self):
-        """What failed is known to have failed until its inputs change, whichever run repeats it."""
+        """A failed piece counts as failed until its inputs change, whichever run repeats it."""
         found, said = pieces.Piece("one", ["true"]), []
         for failed, text in ((0, "a"), (1, "a"), (0, "a"), (0, "a"), (0, "b")):
             self.write("text", text)
@@ -246,7 +251,7 @@ class Durations(dict):
 
 
 class Jobs(Folder):
-    """What is run, for real: by shells in place of guests."""
+    """Runs jobs for real, by shells in place of guests."""
 
     def setUp(self):
         super().setUp()
@@ -258,7 +263,7 @@ class Jobs(Folder):
         runner.OUT = pieces.OUT
 
     def shell(self, name, command, *tests, **more):
-        # Its names follow, as those of tests do.
+        # Its tests' names follow, as in a real command.
         words = ["sh", "-c", command, "--timeout", *(test.name for test in tests)]
         return pieces.Piece(name, words, tests=list(tests), kernel="um", **more)
 
@@ -306,7 +311,7 @@ class Jobs(Folder):
         with contextlib.redirect_stdout(io.StringIO()) as said:
             left = record.changed([one, two, three, four], {})
         record.Record = kept
-        # What it needs is run again, since it may not be there in this checkout.
+        # A piece that it needs runs again, since its product may be missing in this checkout.
         self.assertEqual([piece.name for piece in left], ["three", "two: basic", "four"])
         self.assertIn("3 of 5 tests are left out", said.getvalue())
 
@@ -387,7 +392,7 @@ class Jobs(Folder):
 
         kept, left = matrix.possible(matrix.Job("um", [user, both], ()), [maker, user, both], leave_out)
         self.assertEqual(([(piece.name, piece.tests) for piece in kept], left), ([("both", [BASIC])], ["left"]))
-        # What other jobs have is as it was.
+        # Pieces of other jobs are unchanged.
         self.assertEqual(both.tests, [FILES, BASIC])
 
     def refused(self, *words):
@@ -414,7 +419,8 @@ class Jobs(Folder):
         kept.merge({"stock: hist.files": entry(5), "um: hist.basic": entry(9), "um: hist.files": entry(9), "debug: hist.basic": entry(10)})
         order = [(job.row, [test.name for piece in job.pieces for test in piece.tests])
                  for job in whole.jobs(kept, changes={f"{SUITE}/files.sh"})]
-        # What was changed itself; then the kernel that looks for faults; then what has not run for the longest time.
+        # Changed tests first; then the kernel that looks for faults; then the job that has not run
+        # for the longest time.
         self.assertEqual(order, [("stock", ["files"]), ("um", ["files", "basic"]), ("debug", ["basic"])])
         self.assertEqual([job.row for job in whole.jobs(kept)], ["debug", "stock", "um"])
 
@@ -433,7 +439,10 @@ class Jobs(Folder):
 
 class Keys(unittest.TestCase):
     def test_forms(self):
-        """What has one key in make test and in make matrix is one thing: otherwise each would undo what the other knows."""
+        """
+        Results with the same key in make test and in make matrix are of the same thing: otherwise
+        each would undo the other's record.
+        """
         def contents(found):
             now = inputs.Inputs(found)
             return {name: now.contents(one) for piece in found for one in inputs.singles(piece) for name in inputs.keys(one)}

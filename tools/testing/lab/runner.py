@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Tests what scripts/test makes of pieces that hang, fail, or pass by doing nothing; and what it takes for a table of tests."""
+"""
+Tests scripts/test with pieces that hang, fail, or pass by doing nothing; and with wrong tables of
+tests.
+"""
 
 import contextlib
 import copy
@@ -165,7 +168,7 @@ class Judged(unittest.TestCase):
         self.assertEqual({process.returncode for process in stubborn}, {-signal.SIGKILL})
 
     def test_what_has_ended_is_not_ended_again(self):
-        """Its number may be that of another process by then."""
+        """Its pid may belong to another process by then."""
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()), \
                 unittest.mock.patch.multiple("runner", OUT=Path(folder), TOP=Path(folder)), unittest.mock.patch("pieces.OUT", Path(folder)):
             of_all = runner.Runner([piece("true", counts=False)])
@@ -201,12 +204,13 @@ class Rooms(unittest.TestCase):
         first = self.shell("first", "mkdir build/a; echo 1 >build/a/one")
         other = self.shell("other", "echo 2 >build/two")
         second = self.shell("second", "cat build/a/one; echo 3 >build/a/three; test ! -e build/two", "first")
-        # What its need needs is there, too.
+        # A need's own needs are there, too.
         third = self.shell("third", "cat build/a/one build/a/three; rm build/a/one; echo 4 >build/vm/log", "second")
         for seed in range(6):
             states, said, left = self.run_with(seed, first, other, second, third)
             self.assertEqual(set(states.values()), {"passed"}, said)
-            # A piece that removes what it was given has not taken it from others; logs of guests are where they always are.
+            # A piece that removes its copy of a file has not taken it from others; logs of guests
+            # are at their usual place.
             self.assertLessEqual({"build/rooms/second/a/one", "build/vm/log"}, left)
 
     def test_a_need_that_is_not_declared(self):
@@ -217,7 +221,10 @@ class Rooms(unittest.TestCase):
         self.assertEqual(self.run_with(None, maker, self.shell("user", "cat build/one", "maker"))[0]["user"], "passed")
 
     def test_a_room_begins_with_what_its_needs_have_made(self):
-        """And with what a piece that others need made before of the same inputs, if it passed."""
+        """
+        And with the results of a piece that others need from an earlier run with the same inputs,
+        if it passed.
+        """
         with tempfile.TemporaryDirectory() as folder:
             rooms = runner.Rooms(folder)
             for counts, before, now, passed, left in (
@@ -233,7 +240,10 @@ class Rooms(unittest.TestCase):
                 self.assertEqual((rooms.of(made) / "file").exists(), left, (counts, before, now, passed))
 
     def test_what_was_made_in_an_earlier_run_is_gone(self):
-        """Of a source that is no more, nothing is left for those who start it without a need that is declared."""
+        """
+        Files that only an older source made are gone, even for pieces that use them without
+        declaring the need.
+        """
         class Known(dict):
             def begin(self, _):
                 pass
@@ -411,7 +421,7 @@ class Table(unittest.TestCase):
 
 
 class NotThere(unittest.TestCase):
-    """What scripts/test leaves out if the lab cannot have something."""
+    """Tests left out by scripts/test if the lab cannot have a piece."""
 
     @classmethod
     def setUpClass(cls):
@@ -430,7 +440,7 @@ class NotThere(unittest.TestCase):
 
     def test_rust(self):
         kept, left = self.left({"rust": "none"})
-        # What needs the program, which needs the compiler.
+        # Left out: tests of the program, which needs the compiler.
         self.assertIn("command", left)
         self.assertTrue(any(name.startswith("command on stock") for name in left))
         self.assertTrue(any(piece.name.startswith("hist on um") for piece in kept))
@@ -494,7 +504,8 @@ class NotThere(unittest.TestCase):
                 self.assertEqual(test.missing("a", "c"), {"a": "no a"})
                 with self.assertRaises(SystemExit):
                     test.missing("b")
-                # Of several kernels, what no archive has is no failure; what cannot be made is one, though another one passes.
+                # With several kernels, one that no archive has is not a failure; one that cannot be
+                # made is, though another one passes.
                 with unittest.mock.patch.multiple(
                         test, short_pieces=lambda kernel, _: [pieces.Piece(f"module for {kernel}", ["true"], counts=False),
                                                               pieces.Piece("one", ["echo", "1 passed, 0 failed"])],
@@ -566,7 +577,7 @@ class Continuous(unittest.TestCase):
 
 
 class Words(unittest.TestCase):
-    """What scripts/test takes from its command line."""
+    """Command lines of scripts/test."""
 
     OPTIONS = {"kernel": "um", "seed": "3", "long": None, "anew": None}
 
@@ -608,7 +619,7 @@ class Words(unittest.TestCase):
         durations = {piece.name: 2 for piece in pieces.all_pieces({})} | {"needs": 6, "module for stock": 60}
         names = {piece.name for piece in pieces.cheap_pieces(durations)}
         self.assertLessEqual({"layers", "events for um", "module for um", "programs of hist", "lab: matrix"}, names)
-        # What takes long itself, or needs what does; and guests.
+        # Slow pieces, pieces that need them, and guests are left out.
         self.assertFalse({"needs", "module for stock", "frames", "events for stock"} & names)
         self.assertFalse([name for name in names if " on um:" in name or " on stock:" in name])
         done, said = [], io.StringIO()

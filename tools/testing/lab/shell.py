@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""shell.py KERNEL: tests that scripts/vm --shell gives a terminal a shell in a guest, and back what it was before."""
+"""
+shell.py KERNEL: tests that scripts/vm --shell gives a terminal a shell in a guest, and restores
+the terminal.
+"""
 
 import fcntl
 import os
@@ -41,7 +44,7 @@ class User:
         self.waits_for(PROMPT, BOOT)
 
     def waits_for(self, what, seconds=ANSWER):
-        """What was shown until then."""
+        """Waits for `what`. Returns the output up to it."""
         deadline = time.monotonic() + seconds
         while not re.search(what, self.shown) and (left := deadline - time.monotonic()) > 0:
             if select.select([self.terminal], [], [], left)[0]:
@@ -54,7 +57,7 @@ class User:
         return self.waits_for(wait) if wait else None
 
     def leaves(self):
-        """What the guest ended with; None if it did not."""
+        """Returns the status of scripts/vm; None if it had to be terminated."""
         try:
             status = self.vm.wait(ANSWER)
         except subprocess.TimeoutExpired:

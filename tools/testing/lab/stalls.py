@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Tests that scripts/vm starts a guest again that stands still before it has booted, and no other."""
+"""
+Tests that scripts/vm starts a guest again that stands still before it has booted, and no other.
+"""
 
 import contextlib
 import io
@@ -34,7 +36,7 @@ def guests(scripts):
 
 
 def outcome(*scripts):
-    """What came of it: the lines, the status, and how many boots were left."""
+    """Returns the output, the status, and the number of boots left."""
     scripts, lines = list(scripts), io.StringIO()
     vm.Bare = guests(scripts)
     sys.argv = ["vm", "--kernel", "um", "--initramfs", "/dev/null", "--timeout", "3"]

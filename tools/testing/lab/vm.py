@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Tests what scripts/vm takes for a report of a fault in a kernel's log, which logs it keeps, and what it may be told.
+Tests which lines of a kernel's log scripts/vm takes for a report of a fault, which logs it keeps,
+and its options.
 
 With "faults", only prints a message for each kind of fault.
 """
@@ -195,7 +196,7 @@ class Reports(unittest.TestCase):
     def test_races(self):
         ours = RACE.format("f", " [rhist]")
         self.assertEqual([report[0] for report in vm.reports(log(ours))], ["BUG: KCSAN: data-race in f / g"])
-        # A module that was unloaded meanwhile has no names left.
+        # A module that was unloaded meanwhile has lost its names.
         self.assertEqual(len(vm.reports(log(ours.replace("f+0x1/0x2 [rhist]", "0xffffffffc0201000")))), 1)
         self.assertEqual(vm.faults_elsewhere(log(ours)), [])
 
@@ -259,7 +260,7 @@ class Reports(unittest.TestCase):
         ):
             with self.subTest(fault):
                 self.assertEqual(len(vm.reports(log(name, begin, fault))), 1)
-        # Another kernel has no faults of its own before that.
+        # On another kernel, all faults before that count.
         self.assertEqual(len(vm.reports(log("Linux version 7.3.4-debug", "WARNING: possible recursive locking detected", begin))), 1)
 
     def test_without_time_or_with_caller(self):
@@ -294,7 +295,7 @@ class Logs(unittest.TestCase):
         self.folder = Path(temporary.name)
 
     def ended(self, kernel, number):
-        """A guest's log, a second younger than that of the number before."""
+        """Makes a guest's log, a second younger than the log of the number before."""
         path = self.folder / f"{kernel}-20261124-000000-{number}.log"
         path.write_text("Linux version\n", encoding="ascii")
         os.utime(path, (number, number))

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Programs that nobody made for us: the crates of LinuxTracepoints register events, see that
-//! somebody listens, and write; perf records; and what was recorded is decoded by another crate of
-//! theirs to what was written.
+//! Existing programs: the crates of LinuxTracepoints register events, see that somebody listens,
+//! and write; perf records; and another crate of theirs decodes the records to the written values.
 //!
-//! They look for `user_events_data` where the kernel has it.
+//! They look for `user_events_data` in the kernel's tracing directory.
 
 mod perf;
 
@@ -136,7 +135,7 @@ fn register(state: Pin<&TracepointState>, description: &str) -> i32 {
     unsafe { state.register(&description) }
 }
 
-/// What the event of [`tracepoints`] looks like.
+/// Definition of the event of [`tracepoints`].
 const POINT: &str = "cl_point u32 number;s16 below;char[8] word;__data_loc char[] text;u64 big";
 
 /// The fields before the text, packed.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What perf records of an event: the samples of all processors, as `perf record -a` reads them.
+//! perf's records of an event: the samples of all processors, as `perf record -a` reads them.
 
 use std::fs;
 use std::io;
@@ -46,7 +46,7 @@ fn page() -> usize {
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
 }
 
-/// What one processor recorded.
+/// Records of one processor.
 struct Ring {
     pages: NonNull<u8>,
     _fd: OwnedFd,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# An archive that is made up, whose packages have little in them or nothing, and labs that know no other. To be sourced
-# by the tests beside it, which are run in the folder that they are in.
+# An archive that is made up, whose packages have little in them or nothing, and labs that know no
+# other. To be sourced by the tests beside it, which are run in the folder that they are in.
 
 set -u
 cd ../../../.. || exit 1
@@ -24,7 +24,7 @@ APT::Get::AllowUnauthenticated "true";
 END
 export APT_CONFIG=$work/apt.conf RHIST_KERNELS=$work/kernels RHIST_LAB=$work/lab RHIST_LAB_PAUSE=0
 
-# A lab with nothing in it but what others have made.
+# A lab with only the pieces that others have made.
 new_lab() {
 	rm -rf "$RHIST_LAB"
 	mkdir -p "$RHIST_LAB"
@@ -39,7 +39,7 @@ mkdir -p "$work/empty/DEBIAN"
 printf 'Package: empty\nVersion: 1\nArchitecture: all\nMaintainer: Nobody\nDescription: x\n' >"$work/empty/DEBIAN/control"
 dpkg-deb -Znone -b "$work/empty" "$work/empty.deb" >"$work/said"
 
-# With what is in FOLDER, and $fields.
+# Contains the files in FOLDER. $fields are added to its entry.
 fields=
 package() { # package SUITE NAME VERSION [ARCHITECTURE [DEPENDS [FOLDER]]]
 	local architecture=${4-amd64}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A module whose twin has frames of other sizes at the same addresses: there, rules of one are wrong for the other. SIZE is
- * that of its frames, more or less.
+ * A module whose twin has frames of other sizes at the same addresses: there, rules of one are
+ * wrong for the other. SIZE is roughly the size of its frames.
  */
 #include <linux/init.h>
 #include <linux/module.h>
@@ -17,7 +17,7 @@ static noinline int middle(int n)
 	return buffer[n];
 }
 
-/* This is freed when the module is initialized, and what comes next may get its place. */
+/* This is freed when the module is initialized, and later code may get its place. */
 static noinline __init int of_init(int n)
 {
 	volatile char buffer[2 * SIZE];

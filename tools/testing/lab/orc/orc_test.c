@@ -1,22 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Compares the rules of rust/orc.c, which is compiled into this, with the tables that the kernel's unwinder goes by.
+ * Compares the rules of rust/orc.c, which is compiled into this, with the tables of the kernel's
+ * unwinder.
  *
- * The unwinder is a black box to rust/orc.c, which sees only what becomes of a made-up stack. Here the tables are read, and
- * what the rule of each address should be is told from them. So there are two ways to the same rule, which have nothing in
- * common but its format.
+ * The unwinder is a black box to rust/orc.c, which sees only the results for a made-up stack. Here
+ * the tables are read, and the right rule of each address is derived from them. So two ways lead to
+ * the same rule, which have nothing in common but its format.
  *
- * Nothing of that is exported, so the addresses are parameters, by the names that they have in /proc/kallsyms. (To call
- * kallsyms_lookup_name() is no way: with IBT or CFI, the kernel does not let itself be called at just any function.)
- * Other parameters are results, each of which is made when it is read:
+ * The kernel exports none of these tables, so the addresses are parameters, by the names that they
+ * have in /proc/kallsyms. (Calling kallsyms_lookup_name() would not work: with IBT or CFI, the
+ * kernel does not let itself be called at just any function.) Other parameters are results, each of
+ * which is made when it is read:
  *
  *	of_kernel	at each address where an entry of the kernel's own table begins
- *	of_calls	at the return address of each direct call in the kernel's text; and of some that are none, which does no
- *			harm, since each byte of text has an entry
+ *	of_calls	at the return address of each direct call in the kernel's text; and of other
+ *			bytes that look like one, which does no harm, since each byte of text has an
+ *			entry
  *	of_modules	at each address where an entry of a loaded module begins
  *	walks		how often orc_test_walk() was called, and with which result
- *	survivors	rules of a module that are left when it is forgotten while another CPU keeps such rules
- *	beyond		entries that are written beyond the end of an array of one, by the unwinder and by rules
+ *	survivors	rules of a module that are left when it is forgotten while another CPU keeps
+ *			such rules
+ *	beyond		entries that are written beyond the end of an array of one, by the unwinder
+ *			and by rules
  */
 #include <linux/delay.h>
 #include <linux/init.h>
@@ -89,7 +94,7 @@ static const struct orc_entry *entry_of(const struct table *table, unsigned long
 	return begin ? &table->entries[begin - 1] : NULL;
 }
 
-/* What @entry says, as a rule; RULE_UNKNOWN if no rule can say it. */
+/* Returns @entry as a rule; RULE_UNKNOWN if a rule cannot express it. */
 static u32 expected_of_call(const struct orc_entry *entry)
 {
 	static const u8 kinds[ORC_REG_MAX + 1] = {
@@ -167,9 +172,9 @@ struct difference {
 };
 
 struct comparison {
-	/* asked: there is no rule for what the table says, although one could say it. */
+	/* asked: the rule is missing although one could express the table's entry. */
 	unsigned long compared, equal, wrong, asked;
-	/* Those that are equal. */
+	/* Equal ones, by kind. */
 	unsigned long kinds[KINDS];
 	struct difference first_wrong, first_asked;
 };
@@ -228,7 +233,10 @@ static int of_kernel(char *to, const struct kernel_param *param)
 
 	for (unsigned int i = 0; i < table.n; i++) {
 		unsigned long key = address_in(&table, i);
-		/* The unwinder looks nowhere else. Text of init is gone by now, but its addresses are used for nothing else. */
+		/*
+		 * The unwinder looks nowhere else. Text of init is gone by now, but its addresses
+		 * are used for nothing else.
+		 */
 		bool there = (key >= stext && key < etext) || (key >= sinittext && key < einittext);
 
 		compare(&comparison, key, there ? expected_of(entry_of(&table, key)) : RULE_UNKNOWN);
@@ -287,15 +295,15 @@ static int of_modules(char *to, const struct kernel_param *param)
 
 /* Calls come one after the other. */
 static unsigned long walks, different;
-/* Walks that rules had no result for, and frames that the unwinder was asked for. */
+/* Walks without a result by rules, and frames that the unwinder was asked for. */
 static unsigned long failed, frames;
-/* Calls that told where they came from, and those that came from where the one before did. */
+/* Calls that reported their place, and those with the same place as the one before. */
 static unsigned long calls, at_same_place;
 static const void *last_function;
 
 /*
- * Walk the stack by rules and by the unwinder, and compare. @function tells where the caller is, if that matters: it is
- * counted how often it is where the last one was. Task context.
+ * Walk the stack by rules and by the unwinder, and compare. @function tells where the caller is, if
+ * that matters: it is counted how often it is where the last one was. Task context.
  */
 void orc_test_walk(const void *function)
 {
@@ -322,7 +330,10 @@ void orc_test_walk(const void *function)
 }
 EXPORT_SYMBOL_GPL(orc_test_walk);
 
-/* Addresses in the space of modules whose rules are kept in the same place, so that one moves the other. */
+/*
+ * Addresses in the space of modules whose rules are kept in the same place, so that one moves the
+ * other.
+ */
 #define ONE	MODULES_VADDR
 #define OTHER	(MODULES_VADDR + RULES)
 

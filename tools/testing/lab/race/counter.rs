@@ -6,7 +6,7 @@
 ///
 /// # Safety
 ///
-/// There is none: it is called by two threads at once.
+/// Unsafe on purpose: two threads call it at once.
 #[no_mangle]
 pub unsafe extern "C" fn race_count(counter: *mut u64) {
     // SAFETY: Not given. That is the point.

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Carries on where QEMU executes a breakpoint that is no longer there.
+ * Carries on when QEMU executes a breakpoint that memory no longer holds.
  *
- * The kernel changes code under running CPUs by putting an int3 in its place
- * for a moment (smp_text_poke_batch_finish(), arch/x86/kernel/alternative.c).
- * When a virtual CPU stores the first byte of the final instruction, QEMU drops
- * the translations of that code first and stores then. Another CPU, on a thread
- * of its own, may translate the old byte in between, and this translation stays:
- * from then on an int3 is executed that no memory holds, and the kernel, which
- * knows nothing of it, dies ("Oops: int3"). On a machine with fewer processors
- * than the guest this happens about once in a hundred runs of the selftests.
+ * The kernel changes code under running CPUs by putting an int3 in its place for a moment
+ * (smp_text_poke_batch_finish(), arch/x86/kernel/alternative.c). When a virtual CPU stores the
+ * first byte of the final instruction, QEMU drops the translations of that code first and stores
+ * then. Another CPU, on a thread of its own, may translate the old byte in between, and this
+ * translation stays: from then on an int3 is executed that no memory holds, and the kernel, which
+ * knows nothing of it, dies ("Oops: int3"). On a machine with fewer processors than the guest this
+ * happens about once in a hundred runs of the selftests.
  *
- * What the memory holds instead is one of the few instructions that the kernel
- * patches with. The notifier does what this instruction does. Where the memory
- * does hold an int3, the next change of that code may just have begun: then it
- * is executed again, for the kernel to take. One that stays is not ours.
+ * Memory holds one of the few instructions that the kernel patches with instead. The notifier
+ * emulates this instruction. If memory does hold an int3, the next change of that code may just
+ * have begun: then it is executed again, for the kernel to take. One that stays is not ours.
  */
 
 #include <linux/kdebug.h>
@@ -28,7 +26,7 @@
 
 static const u8 nop2[] = { BYTES_NOP2 };
 static const u8 nop5[] = { BYTES_NOP5 };
-/* What a static call of __static_call_return0() becomes: xor %eax, %eax. */
+/* A static call of __static_call_return0() is patched to xor %eax, %eax. */
 static const u8 return0[] = { 0x2e, 0x2e, 0x2e, 0x31, 0xc0 };
 
 /* How often a CPU has executed an int3 that is in memory, since the last one that was not. */

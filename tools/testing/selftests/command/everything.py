@@ -2,8 +2,8 @@
 """
 Everything at once: rhist serve is scraped a thousand times and pushes, while its configuration is
 read again, the module is upgraded, the disk of its queue is full and its receiver is away. No
-counter falls, the receiver gets all counts, memory is bounded, and nothing is left. In the end the
-receiver is away until the queue is full, and only the oldest batches are lost.
+counter falls, the receiver gets all counts, memory is bounded, and nothing is left. In the end
+the receiver is away until the queue is full, and only the oldest batches are lost.
 """
 
 import atexit

@@ -2,11 +2,11 @@
 """
 Recipes beside their peers: the tools of bcc's libbpf-tools that answer the same question.
 
-Both watch the same load at the same time, so they see the same events. The counts of rhist have to
-equal the known counts of the load. The peer's count has to be the same, or to differ by the number
-in the row of the table, for the reason that the manual page of the recipe gives (`peers` in its
-file). Peers print powers of two, or a line for each event: a quantile of rhist has to be in the
-bucket of the peer's, or in one beside it.
+Both watch the same load at the same time, so they see the same events. The counts of rhist have
+to equal the known counts of the load. The peer's count has to be the same, or to differ by the
+number in the row of the table, for the reason that the manual page of the recipe gives (`peers`
+in its file). Peers print powers of two, or a line for each event: a quantile of rhist has to be
+in the bucket of the peer's, or in one beside it.
 
 To compare one more recipe, add a row to a group at the end of this file, and `[[peers]]` to the
 recipe.
@@ -215,10 +215,10 @@ class Row:
 
     recipe, peer    command lines, in which {pid} is the pid of the load
     read            makes {key: Said} of the peer's output
-    key             makes the same key of the keys of a row of rhist, or None for a row that is not
-                    compared
-    truth           the right count by key: a function of the load's numbers, a count, or the least
-                    and the most
+    key             makes the same key of the keys of a row of rhist, or None for a row that is
+                    not compared
+    truth           the right count by key: a function of the load's numbers, a count, or the
+                    least and the most
     more            by how many rhist counts more than the peer, by key; or the least and the most
     alone           keys that only rhist has
     apart           by what part the totals may differ

@@ -79,8 +79,8 @@ scrape_configs:
 
 def buckets(histogram, scale):
     """
-    Counts of a histogram in a result without negative values, by Prometheus' index: up to 2^(index
-    / 2^scale).
+    Counts of a histogram in a result without negative values, by Prometheus' index: up to
+    2^(index / 2^scale).
     """
     return {round(math.log2(float(upper)) * 2 ** scale): float(count) for _, _, upper, count in histogram["buckets"]
             if float(upper) > 0}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-Pushed histograms equal the kernel's: all buckets, by all keys, also when the receiver is away for a
-while and rhist is killed meanwhile, and nothing twice.
+Pushed histograms equal the kernel's: all buckets, by all keys, also when the receiver is away for
+a while and rhist is killed meanwhile, and nothing twice.
 
 If the kernel has no network, as user-mode Linux, all stays in the queue, and the test reads it
 there.
@@ -79,8 +79,8 @@ def fire(count, first=0):
 
 def histogram(path):
     """
-    Reads hist_jsonl. Returns by value and key: counts by bucket, sum, scale and zeros; and the hits
-    of keys.
+    Reads hist_jsonl. Returns by value and key: counts by bucket, sum, scale and zeros; and the
+    hits of keys.
     """
     with open(path, encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]
@@ -254,8 +254,8 @@ def outliers(bodies):
 
 def own_threads(bodies):
     """
-    rhist's sending threads are not counted: among the threads that end while a histogram runs, none
-    is rhist's.
+    rhist's sending threads are not counted: among the threads that end while a histogram runs,
+    none is rhist's.
     """
     push = Push("--name", "ended", question=["count", "sched:sched_process_exit", "--by", "comm"], event="sched/sched_process_exit")
     for _ in range(10):

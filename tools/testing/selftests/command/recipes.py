@@ -2,10 +2,10 @@
 """
 Counts of recipes for loads of known shape.
 
-Each recipe runs twice at the same time, with the histograms of rhist and with C's, so that both see
-the same events and have to count the same. Exact numbers are compared exactly. For a time the load
-knows bounds: not shorter than the requested time, nor longer than the load itself measured around
-it.
+Each recipe runs twice at the same time, with the histograms of rhist and with C's, so that both
+see the same events and have to count the same. Exact numbers are compared exactly. For a time the
+load knows bounds: not shorter than the requested time, nor longer than the load itself measured
+around it.
 """
 
 import fcntl
@@ -84,7 +84,8 @@ class Total:
 
     def high(self, *keys):
         """
-        Returns an upper bound of the values of rows with these first keys. C knows the bucket only.
+        Returns an upper bound of the values of rows with these first keys. C knows the bucket
+        only.
         """
         rows = [row for found, row in self.rows.items() if row["hits"] and found[: len(keys)] == keys]
         values = [row["values"][0] for row in rows]
@@ -304,7 +305,8 @@ def made(case, total, known):
 
 def interrupted(case, total, known):
     """
-    A handler of a signal returns by a system call of its own, with the rest of the interrupted one.
+    A handler of a signal returns by a system call of its own, with the rest of the interrupted
+    one.
     """
     calls = [keys[0] for keys in total.rows]
     case.add("each call is one", all(re.match("[a-z]", call) for call in calls), calls)

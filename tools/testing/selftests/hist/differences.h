@@ -271,7 +271,8 @@ static bool mended_since(const struct question *q)
  *   answers   that explains why one of the two takes a command and the other does not
  *   shows     that explains why the histograms differ
  *   lines     that explains why lines of triggers differ
- *   unasked   that is a fault of C which the kernel reports, or of the C of an older kernel: rhist only is asked
+ *   unasked   that is a fault of C which the kernel reports, or of the C of an older kernel: rhist
+ *             only is asked
  * The ceilings are numbers of sidebyside: see ceilings.h.
  */
 static struct difference {

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# tools/rhist-exec: programs that know no other tracing directory than the kernel's use rhist's, unmodified.
+# tools/rhist-exec: programs that know no other tracing directory than the kernel's use rhist's,
+# unmodified.
 #
 # RHIST_CLIENTS   where the package of perf is unpacked
 . "$(dirname "$0")/../lib/tracing.sh"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The kernel's own tests of triggers, filters, synthetic events and owners, as they stand in its source, with the
-# directory under test as their tracing directory: in a mount namespace where it lies over the kernel's. One that skips
-# itself has to do so with C, too.
+# The kernel's own tests of triggers, filters, synthetic events and owners, as they stand in its
+# source, with the directory under test as their tracing directory: in a mount namespace where it
+# lies over the kernel's. One that skips itself has to do so with C, too.
 #
 # ftracetest.sh [NAME...]: all of them, or these
 #

@@ -11,7 +11,8 @@
  * First come the scenes below, then N that are made from random numbers with seed S. Known
  * differences are listed in known[].
  *
- *   --count N      by default 2000 on user-mode Linux, where this takes a minute, else 300; with LONG=1 50000
+ *   --count N      by default 2000 on user-mode Linux, where this takes a minute, else 300; with
+ *                  LONG=1 50000
  *   --seed S       by default the same one each time, with LONG=1 another one. It is printed.
  *   --index I      only this one, with all texts of both sides
  *   --script FILE  a scene from a file ("-": standard input), as a failure prints it

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Scenes: several triggers on several events, with what passes from one to the other: variables, references,
- * actions, synthetic events. A scene is a list of lines, which are obeyed one after the other:
+ * Scenes: several triggers on several events, with what passes from one to the other: variables,
+ * references, actions, synthetic events. A scene is a list of lines, which are obeyed one after the
+ * other:
  *
  *	synthetic TEXT		TEXT is written to synthetic_events
  *	enable NAME		what this synthetic event says is recorded
  *	EVENT TEXT		TEXT is written to the trigger file of EVENT
  *	truncate EVENT		that file is opened with O_TRUNC
  *	fire EVENT FIRST COUNT KEYS, ...
- *				COUNT times, the i-th with the number FIRST + i % KEYS; see tools/testing/events
- *	remove NUMBER		each line that the triggers show is written back with a `!`; NUMBER says in which order
+ *				COUNT times, the i-th with the number FIRST + i % KEYS; see
+ *				tools/testing/events
+ *	remove NUMBER		each line that the triggers show is written back with a `!`; NUMBER
+ *				says in which order
  *
- * EVENT is wake, run, stop or stacks of the module rhist_events, getsid, the name of a synthetic event, which begins
- * with sc_, or a path below events/. What make_scene() makes depends on the state of the random numbers only.
+ * EVENT is wake, run, stop or stacks of the module rhist_events, getsid, the name of a synthetic
+ * event, which begins with sc_, or a path below events/. What make_scene() makes depends on the
+ * state of the random numbers only.
  */
 #ifndef SCENES_H
 #define SCENES_H

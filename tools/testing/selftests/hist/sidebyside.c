@@ -9,9 +9,10 @@
  * random numbers of seed S. One to four texts are a script: later ones work on the triggers that
  * the first has left. Known differences are listed in differences.h.
  *
- *   --count N   number of texts; by default 2000, with LONG=1 20000, on a kernel with sanitizers 300
- *   --seed S    by default the same one each time, so that a short run shows the effect of a change;
- *               in a long run (--long) another one each time. It is printed.
+ *   --count N   number of texts; by default 2000, with LONG=1 20000, on a kernel with sanitizers
+ *               300
+ *   --seed S    by default the same one each time, so that a short run shows the effect of a
+ *               change; in a long run (--long) another one each time. It is printed.
  *   --index I   of all scripts of that seed, only this one, with both sides' answers
  */
 #define _GNU_SOURCE

@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The whole of the kernel's ftracetest, as it stands in its source: each folder of it first with the kernel's tracing
-# directory, then with the directory under test in its place. Each script has to end in the same way, but for those in
-# known() below.
+# The whole of the kernel's ftracetest, as it stands in its source: each folder of it first with the
+# kernel's tracing directory, then with the directory under test in its place. Each script has to
+# end in the same way, but for those in known() below.
 #
 # upstream.sh [NAME...]: all of them, or these
 #
 # RHIST_KERNEL_SOURCE   the source of the kernel that is running
-# RHIST_EVENTS          beside its folder is "samples", with modules that some scripts load (make samples)
+# RHIST_EVENTS          beside its folder is "samples", with modules that some scripts load (make
+#                       samples)
 
 [ "$OWN_NAMESPACE" ] || OWN_NAMESPACE=1 exec unshare -m "$0" "$@"
 . "$(dirname "$0")/../lib/ftrace.sh"

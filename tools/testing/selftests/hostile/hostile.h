@@ -8,7 +8,8 @@
  *   tracing   root enables and disables events, sets and removes a hist trigger, and reads
  *   program   another user registers and unregisters, deletes, and forks
  *   writing   and writes events whenever its bit is set
- *   machine   patches code of the kernel and waits for all processors, as tracing does, without tracing
+ *   machine   patches code of the kernel and waits for all processors, as tracing does, without
+ *             tracing
  *
  * Each repeats a list of steps, which are timed. Before the first attack they are timed beside as
  * many processes as an attack has, which only compute: that is the baseline. A step is late if it

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * io OPERATION...: makes one system call on a file, and prints the result: "OK", or the name of the errno.
+ * io OPERATION...: makes one system call on a file, and prints the result: "OK", or the name of the
+ * errno.
  *
  *   io open PATH MODE           MODE: r, w, a (append), t (truncate), rw, d (directory), p (O_PATH)
  *   io write PATH MODE TEXT     one write of TEXT, printf escapes done by the caller

@@ -6,7 +6,8 @@
  * known. Prints its own numbers, one "NAME NUMBER" a line:
  *   wall, cpu        nanoseconds that it took, and that it ran
  *   switches, outer_switches
- *                    how often it was switched out; the second also before it took the name and after
+ *                    how often it was switched out; the second also before it took the name and
+ *                    after
  *   faults, outer_faults
  *                    likewise page faults
  * and those that some kinds add. Kinds:
@@ -15,33 +16,35 @@
  *   sleep USECS      sleeps for so long
  *   many USECS       makes a thread that sleeps for so long; N of them sleep at once
  *   spin USECS       keeps the processor busy for so long, then sleeps for a millisecond
- *   ring COMM        wakes up a child of this name by a pipe, every 5 milliseconds; the child sleeps
- *                    until then
+ *   ring COMM        wakes up a child of this name by a pipe, every 5 milliseconds; the child
+ *                    sleeps until then
  *   exec FILE        runs FILE in a child
  *   signal           sends itself SIGUSR1, which it ignores
  *   reuse USECS      makes a child that exits at once, and waits for so long; all of them have the
  *                    same number
  *   handler USECS    sleeps until a signal interrupts it after so long
- *   alarm USECS      waits for an interval timer; adds "late", the nanoseconds that it waited too long
+ *   alarm USECS      waits for an interval timer; adds "late", the nanoseconds that it waited too
+ *                    long
  *   tty              writes a line to a pseudoterminal, and reads it at the other end
  *   pipe             makes a pipe, and closes it
  *   touch            touches a page for the first time
  *   move             moves itself to the other processor
- *   read FILE        reads 4096 bytes past the page cache; a multiple of that from where it was before
+ *   read FILE        reads 4096 bytes past the page cache; a multiple of that from where it was
+ *                    before
  *   sync FILE        writes 4096 bytes, and calls fsync()
  *   vfs FILE         opens FILE, reads 1 byte twice, writes 1 byte three times
  *   lock FILE        writes to FILE while a thread that writes to it holds its lock; for 50
  *                    milliseconds after it waits. A FIFO's lock is a mutex, and the thread takes it
  *                    once more for 50 milliseconds before the other one can
- *   send BYTES       sends so many to itself by TCP, reads them, and sends one back; adds "port", and
- *                    "rtt" in microseconds
+ *   send BYTES       sends so many to itself by TCP, reads them, and sends one back; adds "port",
+ *                    and "rtt" in microseconds
  *   connect          connects to itself by TCP, and closes after 30 milliseconds; adds "port"
  *   connect6         likewise, by IPv6
  *   refuse           tries to connect to itself by TCP where nobody listens
  *   lose             sends one byte to a socket that drops it, until it was sent again
  *   drop             sends N packets by UDP to a socket that drops them
- *   user             registers user_events:rhist_load, says "registered 1", and writes it N times after
- *                    it got a line
+ *   user             registers user_events:rhist_load, says "registered 1", and writes it N times
+ *                    after it got a line
  *   fill             touches pages of a control group until it is killed
  */
 #define _GNU_SOURCE
