@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Ceilings: how many seconds of a processor each piece of make test may take, so that all of it stays a matter of minutes."""
+"""
+Ceilings: how many seconds of a processor each piece of make test may take, so that all of it
+stays a matter of minutes.
+"""
 
 import re
 import tomllib
@@ -8,9 +11,11 @@ from selftests import FOLDER
 
 TABLE = FOLDER / "tests.toml"
 RELEASE = re.compile(r"(?<=for |.on )\d[\w.+-]*")
-# All pieces together on a new machine, which compiles first: the 40 minutes of two processors that .ci/run may take.
+# All pieces together on a new machine, which compiles first: the 40 minutes of two processors that
+# .ci/run may take.
 MOST = 4800
-# Seconds of a processor differ from machine to machine, and with what else it does. So much more is a failure.
+# CPU seconds differ from machine to machine, and with its other load. Only more than this factor is
+# a failure.
 SLACK = 2
 
 
@@ -22,8 +27,8 @@ def read(path=TABLE):
 
 def row_of(piece):
     """
-    Returns the row of the table that a piece belongs to: its own, or that of all guests of its suite and kernel. A kernel that
-    has a release for its name is "own": Debian 13's.
+    Returns the row of the table that a piece belongs to: its own, or the row of all guests of its
+    suite and kernel. A kernel that has a release for its name is "own": Debian 13's.
     """
     name = piece.name.split(":")[0] if piece.tests else piece.name
     return RELEASE.sub("own", name)
@@ -31,8 +36,8 @@ def row_of(piece):
 
 def compare(busy, pieces, ceilings):
     """
-    Compares what pieces took with the table. Returns the sums of both over pieces that were run, and a sentence for each row
-    that took more than it may.
+    Compares what pieces took with the table. Returns the sums of both over pieces that were run,
+    and a sentence for each row that took more than it may.
     """
     taken = {}
     for piece in pieces:

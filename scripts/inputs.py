@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Inputs: the files of this checkout that the result of a piece depends on, and what of the lab, each as one hash."""
+"""
+Inputs: the files of this checkout that the result of a piece depends on, and what of the lab,
+each as one hash.
+"""
 
 import functools
 import hashlib
@@ -25,8 +28,9 @@ TAP = f"tools/testing/build {SUITE}/lib/tap.sh"
 PURE = "src rust tools/testing/host"
 TESTED = "Documentation/tested.json Documentation/tested.rst"
 
-# By the whole name of a piece, which the first pattern matches: what it reads itself, besides what those read that it needs; and
-# pieces of the lab. Where these are \1, it is what the parentheses match. A piece without a row depends on all files.
+# Rows by the whole name of a piece, which the first pattern matches: files that it reads itself,
+# besides those of the pieces that it needs; and pieces of the lab. A \1 there stands for the
+# parentheses' match. A piece without a row depends on all files.
 PIECES = [(re.compile(pattern), files.split(), of_lab.split()) for pattern, files, of_lab in (
     (r"kernel (\S+)", "", r"\1"),
     (r"module for (\S+)", MODULE, r"\1 crates"),
@@ -64,7 +68,7 @@ PIECES = [(re.compile(pattern), files.split(), of_lab.split()) for pattern, file
     (r"lab: matrix", "Makefile Kbuild README.md .ci .rustfmt.toml Documentation include rust scripts src tools", ""),
     (r"(?:hist|user_events|hostile|command) on (\S+):.*", f"{GUEST} {SUITE}/run {SUITE}/lib", r"\1 clients"),
 )]
-# What single tests read besides the programs of their suite.
+# Files that single tests read besides the programs of their suite.
 TESTS = {
     "hist.files": "rust/module.c",
     "hist.manual": "Documentation/man",
@@ -74,7 +78,8 @@ TESTS = {
     "command.peers": "tools/rhist/recipes",
     "command.prometheus": "tools/rhist/fleet",
 }
-# What depends on all files does not on these: to write down what was tested changes nothing that is tested.
+# Files that do not count for pieces that depend on all files: recording results changes nothing
+# that is tested.
 NEVER = {*TESTED.split(), "NEWS"}
 # The compilers, and what emulates processors.
 TOOLS = {"rustc", "bindgen", "gcc-14", "gcc-16", "gcc-14-aarch64-linux-gnu", "clang-19", "qemu-system-x86", "qemu-system-arm"}
@@ -83,7 +88,7 @@ BUILDERS = ("root-next", "cross")
 
 
 class Inputs:
-    """Of these pieces, and those that they need among them, as files are now."""
+    """Inputs of these pieces, and of the pieces among them that they need, as the files are now."""
 
     def __init__(self, pieces, top=TOP, sources=None, folder=None, recipes=None):
         self.pieces = {piece.name: piece for piece in pieces}
@@ -94,15 +99,18 @@ class Inputs:
 
     def of(self, piece):
         """
-        Two hashes for each result of a piece, by its key, in the order of its tests: of files, and of the lab, which is None
-        if a part of that is not there. What passes with few probes is not known to pass with all.
+        Two hashes for each result of a piece, by its key, in the order of its tests: of files,
+        and of the lab, which is None if a part of that is not there. What passes with few probes
+        is not known to pass with all.
         """
         few = any(word.startswith("RHIST_EVENT_HEADERS=") for each in self.closure(piece) for word in each.command)
         return {name + " (few probes)" * few: (digest(self.contents(one)), self.of_lab(one))
                 for one in singles(piece) for name in keys(one)}
 
     def closure(self, piece):
-        """The piece, and those that it needs. Of one that is not there, only the name is known."""
+        """
+        Returns the piece, and the pieces that it needs. Of an unknown one, only the name is set.
+        """
         found, names = [], [piece.name]
         for name in names:
             unknown = replace(piece, name=name, command=[], after=[], tests=[])
@@ -111,7 +119,7 @@ class Inputs:
         return found
 
     def read_by(self, piece):
-        """The files that it, and those that it needs, may read."""
+        """Returns the files that it, or a piece that it needs, may read."""
         places, others = set(), set()
         for each in self.closure(piece):
             if not (row := row_of(each.name)):
@@ -126,7 +134,7 @@ class Inputs:
         return {name for place in places for name in self.below(place)} - others
 
     def other_tests(self, test):
-        """Programs of other tests of its suite, but for those that it starts."""
+        """Returns the programs of other tests of its suite, except the ones that it starts."""
         folder = f"{SUITE}/{test.suite}"
         script = f"{folder}/{test.name}.sh"
         text = (self.top / script).read_text(encoding="utf-8") if script in self.files else ""
@@ -140,20 +148,23 @@ class Inputs:
 
     def contents(self, piece):
         """
-        All that the hash of files is made of. A kernel that the lab compiles is known by its recipe, as the lab may not have made
-        it by this one yet.
+        All that the hash of files is made of. A kernel that the lab compiles is known by its
+        recipe, as the lab may not have made it by this one yet.
         """
         return [
             *(f"{name} {self.files[name]}" for name in sorted(self.read_by(piece))),
             *(self.portable(each) for each in self.closure(piece) if not each.name.startswith("kernel ")),
             *(self.recipes[name][1] for each in self.closure(piece) if (name := each.name.removeprefix("kernel ")) in self.recipes),
-            # That of others is about what they print, not about what they make.
+            # Variables of other pieces affect only their output, not their products.
             *(f"{name}={value}" for name, value in sorted(piece.environment.items()) if name != "TEST_TIMEOUT"),
             *(repr(sorted({**asdict(test), "about": ""}.items())) for test in piece.tests),
         ]
 
     def portable(self, piece):
-        """Its command, as in any checkout on any machine. Names of tests and time limits are no part of that of a guest."""
+        """
+        Its command, as in any checkout on any machine; for a guest, without names of tests and
+        time limits.
+        """
         words = piece.command[: piece.command.index("--timeout")] if piece.tests else piece.command
         return re.sub(r"-j\d+", "", " ".join(map(str, words)).replace(str(self.top), "TOP").replace(str(self.folder), "LAB"))
 
@@ -168,7 +179,7 @@ class Inputs:
 
     @functools.cache
     def lab_piece(self, name):
-        """What tells it from one that was made in another way; None if it is not there."""
+        """Identifies how a piece was made; None if it is missing."""
         try:
             if name in ("root", *BUILDERS):
                 status = (self.folder / name / "var/lib/dpkg/status").read_text(encoding="utf-8")
@@ -178,16 +189,20 @@ class Inputs:
             tools = (self.folder / f"{name}/tools").read_text(encoding="ascii") if name in self.recipes else ""
         except FileNotFoundError:
             return None
-        # Modules for some kernels are compiled in another root file system: that of the release that they are made of.
+        # Modules for some kernels are compiled in another root file system, which depends on the
+        # kernel's release.
         facts = self.folder / f"{self.recipes.get(name, (name,))[0]}.kernel"
         builder = facts.exists() and re.search(rf"^builder=({'|'.join(BUILDERS)})$", facts.read_text(encoding="ascii"), re.MULTILINE)
-        # The version of the Rust of backports is no part of its recipe.
+        # Not in its recipe: the version of the Rust of backports.
         return repr((name, recipe, tools, sorted(path.name for path in (self.folder / name).glob("usr/lib/*/librustc_driver*")),
                      builder and self.lab_piece(builder[1])))
 
 
 def read_recipes():
-    """Of each kernel that the lab compiles, the release whose source and compilers it takes, and how it is made."""
+    """
+    Of each kernel that the lab compiles, the release whose source and compilers it takes, and how
+    it is made.
+    """
     folder = sessions.LAB.parent
     files = [folder / name for name in ("lab", "kernels", "headers")] + sorted((folder / "config").iterdir())
     return recipes_of(folder, *map(hash_of, files))
@@ -195,12 +210,18 @@ def read_recipes():
 
 @functools.cache
 def recipes_of(folder, *_):
-    """By these files of a folder scripts/, as scripts/lab takes longer to say it than to look whether it would say the same."""
+    """
+    By these files of a folder scripts/, as scripts/lab takes longer to say it than to look
+    whether it would say the same.
+    """
     return {match[1]: (match[2], match[3]) for match in re.finditer(r"^(\S+) of (\S+): (.*)$", lab("recipes"), re.MULTILINE)}
 
 
 def hash_of(path):
-    """Of a link, that of where it leads; of what is gone meanwhile, as files of an editor are, nothing."""
+    """
+    Hash of a file; of a link, hash of its target's path; empty for a file that is gone meanwhile,
+    such as an editor's.
+    """
     try:
         return hashlib.sha256(path.read_bytes() if not path.is_symlink() else os.fsencode(os.readlink(path))).hexdigest()
     except FileNotFoundError:

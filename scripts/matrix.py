@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The matrix: all tests on all kernels, in jobs, and the table of what has passed, at which commit, and in which time."""
+"""
+The matrix: all tests on all kernels, in jobs, and the table of passed tests, with the commit and
+the time of each.
+"""
 
 import argparse
 import re
@@ -38,7 +41,7 @@ such a kernel. ``stock`` is the newest plain kernel of ``scripts/kernels``. Test
 choice, are below::
 
 """
-# Rows that are no kernels.
+# Rows other than kernels.
 HOST = ("host", "packages")
 # Seconds until a kernel is there.
 MAKE = {"um": 300, "umdebug": 600, **dict.fromkeys(("debug", "kcsan", *SHAPES), 1200)}
@@ -64,7 +67,10 @@ def on_kernel(kernel, durations, seed=None):
 
 
 def on_host(durations):
-    """What is tested on no kernel, or on one of its own choice: all else that make test-long runs, and what is pushed."""
+    """
+    Returns the pieces that need no kernel, or choose one of their own: everything else in make
+    test-long, and fuzzing.
+    """
     others = {piece.name for kernel in ("um", "stock") for _, found in on_kernel(kernel, durations) for piece in found}
     built = ["events for stock", "command"]
     return [
@@ -76,7 +82,10 @@ def on_host(durations):
 
 
 def packages():
-    """A row of its own, as they make the command themselves, for which they wait until no other piece uses the copy of the sources."""
+    """
+    A row of its own, as they make the command themselves, for which they wait until no other
+    piece uses the copy of the sources.
+    """
     variables = {"upgrade": {"BEFORE": lab("own")}, "arm64": {"ARM64": next(filter(is_foreign, known_kernels()))}}
     return [Piece(f"packages: {tests}", ["tools/testing/packages/run", *tests.split()], takes=takes, limit=7200, patience=3600,
                   environment=variables.get(tests, {}), lab=list(variables.get(tests, {}).values()))
@@ -84,7 +93,7 @@ def packages():
 
 
 class Matrix:
-    """All its pieces, and those that they need, by row and column."""
+    """Returns all its pieces, and the pieces that they need, by row and column."""
 
     def __init__(self, durations, rows=None, seed=None):
         self.durations = durations
@@ -94,7 +103,10 @@ class Matrix:
         self.pieces = timed([piece for row in self.rows.values() for _, found in row for piece in found], durations)
 
     def jobs(self, record, words=("",), changes=()):
-        """What has not passed with its inputs, and has one of the words in its key; the riskiest first."""
+        """
+        Returns the jobs with tests that have not passed with their inputs, and have one of the
+        words in their key; the riskiest first.
+        """
         inputs, found = Inputs(self.pieces), []
         for row, columns in self.rows.items():
             parts = [part for column, each in columns if column for piece in each
@@ -124,7 +136,10 @@ class Job:
         return sum(piece.takes for piece in self.pieces)
 
     def setup(self, folder):
-        """Seconds until its kernel and the module are there, if they are not. They are no part of the job's own."""
+        """
+        Seconds until its kernel and the module are made, if they are missing. They do not count
+        as the job's own.
+        """
         if self.row in HOST:
             return 0
         kernel = 0 if (folder / f"{self.row}.recipe").exists() else MAKE.get(self.row, 180)
@@ -132,7 +147,7 @@ class Job:
 
 
 def in_time(jobs, seconds, folder, clock=time.monotonic):
-    """Those that would be done so many seconds from now, when it is their turn."""
+    """Yields the jobs that would be done within these seconds, when it is their turn."""
     end = clock() + seconds
     return (job for job in jobs if clock() + job.takes() + job.setup(folder) <= end)
 
@@ -149,13 +164,16 @@ def by_change(piece, changes, durations):
 
 
 def risk(row, piece, record, changes):
-    """Less is riskier: changed itself; on a kernel that looks for faults; then what has not run for the longest time."""
+    """
+    Sort key, less is riskier: changed tests; on a kernel that looks for faults; then the oldest
+    result.
+    """
     return (not any(is_changed(test, changes) for test in piece.tests), row not in SLOW,
             min(record[name].when if name in record else 0 for name in keys(piece)))
 
 
 def attempt(wanted, everything, durations, record):
-    """Runs pieces. Returns the runner, and those of the pieces, with those of their tests, that failed."""
+    """Runs pieces. Returns the runner, and the pieces that failed, with their failed tests."""
     chosen = needed(everything, wanted)
     with pieces.locks(chosen):
         runner = Runner(chosen, durations=durations, record=record)
@@ -167,7 +185,7 @@ def attempt(wanted, everything, durations, record):
 
 
 def possible(job, everything, leave_out):
-    """The pieces of a job that can be run here, and what is left out."""
+    """Returns the pieces of a job that can be run here, and the ones left out."""
     names = {piece.name for piece in job.pieces}
     chosen, left = leave_out(needed(everything, [replace(piece) for piece in job.pieces]))
     return [piece for piece in chosen if piece.name in names], left
@@ -175,8 +193,8 @@ def possible(job, everything, leave_out):
 
 def run_job(job, everything, durations, record):
     """
-    Repeats once what fails. Returns how many points passed; and the keys of what failed twice, or could not be run, and of
-    what passed when it was repeated.
+    Repeats once what fails. Returns how many points passed; and the keys of what failed twice, or
+    could not be run, and of what passed when it was repeated.
     """
     runner, failed = attempt(job.pieces, everything, durations, record())
     bad = [name for piece in job.pieces if runner.states.get(piece.name) == NOT_RUN for name in keys(piece)]
@@ -191,7 +209,7 @@ def run_job(job, everything, durations, record):
 
 
 def rows_of_part(rows, part):
-    """Those of part I/N."""
+    """Returns the rows of part I/N."""
     number, count = map(int, part.split("/"))
     if not 0 < number <= count:
         raise ValueError
@@ -223,7 +241,10 @@ def cell(entries):
 
 
 def printed(table):
-    """The lines of the table: kernels with a column for each suite; what has no kernel; what failed, or was repeated."""
+    """
+    Returns the lines of the table: kernels with a column for each suite; pieces without a kernel;
+    and failed or repeated tests.
+    """
     cells = {}
     for name, entry in table.items():
         row, column = place(name)
@@ -247,8 +268,8 @@ def page(table):
 
 def matrix(words, seed, leave_out):
     """
-    What scripts/test matrix does. The seed draws the order of tests in a guest. Of pieces, leave_out returns those that can be
-    run here, and what is left out.
+    Runs scripts/test matrix. The seed draws the order of tests in a guest. leave_out returns the
+    pieces that can be run here, and the ones left out.
     """
     parser = argparse.ArgumentParser(prog="scripts/test matrix")
     parser.add_argument("--minutes", type=float, default=float("inf"))
@@ -265,7 +286,7 @@ def matrix(words, seed, leave_out):
         parser.error("--part: I/N is part I of N")
     if not any(word in name for name in whole.table({}) for word in options.words):
         parser.error(f"no key has {' or '.join(options.words)} in it: see {TABLE.relative_to(TOP)}")
-    # What has passed on another machine has passed.
+    # Results of other machines count.
     for table in {TABLE, options.table}:
         Record().put(read(table))
     changes = git("log", f"-{RECENT}", "--format=", "--name-only").split("\n")

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Pieces: the commands that tests are run by, their dependencies, and which of them each make target runs."""
+"""
+Pieces: the commands that tests are run by, their dependencies, and which of them each make target
+runs.
+"""
 
 import contextlib
 import fcntl
@@ -26,7 +29,9 @@ LINT = str(TOP / "scripts" / "lint")
 
 @dataclass
 class Piece:
-    """One command with tests, or one that others need. It has failed if it ends with anything but 0."""
+    """
+    One command with tests, or one that others need. It has failed if it ends with anything but 0.
+    """
 
     name: str
     command: list
@@ -38,12 +43,13 @@ class Piece:
     # Ends it after so many seconds, and after so many without a word from it.
     limit: int = 1200
     patience: int = 1200
-    # For a guest: its tests, of which it prints the name of each when it is done; its kernel, and how they run.
+    # For a guest: its tests, of which it prints the name of each when it is done; its kernel, and
+    # how they run.
     tests: list = field(default_factory=list)
     kernel: str = ""
     rest: bool = False
     long: bool = False
-    # Pieces of the lab without which it is left out: those that an archive may not have.
+    # Pieces of the lab, which an archive may lack; then this one is left out.
     lab: list = field(default_factory=list)
     # Its last total counts; otherwise it is one test.
     counts: bool = True
@@ -55,7 +61,10 @@ class Piece:
 
 
 def chroot(*command, enter=("chroot",), **variables):
-    """A command in a root file system of the lab, by default the lab's own. Compiled files are kept in the lab."""
+    """
+    A command in a root file system of the lab, by default the lab's own. Compiled files are kept
+    in the lab.
+    """
     return [str(LAB), *enter, "--", "env", *(f"{name}={value}" for name, value in variables.items()), *command]
 
 
@@ -96,8 +105,8 @@ def orc(kernel):
 
 def programs(kernel="stock"):
     """
-    The tests that are to be compiled, and the command that some of them try. For another architecture they are compiled by
-    other tools.
+    The tests that are to be compiled, and the command that some of them try. For another
+    architecture they are compiled by other tools.
     """
     out, more = f"{TOP}/build/selftests", {}
     if is_foreign(kernel):
@@ -114,7 +123,7 @@ def programs_of(suite, kernel):
     return f"programs of {suite}" + (" for arm64" if is_foreign(kernel) else "")
 
 
-# What the tests' makefiles, pkg-config and cargo take for arm64.
+# Settings by which the tests' makefiles, pkg-config and cargo compile for arm64.
 CROSS = {
     "CC": "aarch64-linux-gnu-gcc",
     "PKG_CONFIG_LIBDIR": "/usr/lib/aarch64-linux-gnu/pkgconfig",
@@ -125,8 +134,9 @@ CROSS = {
 
 # Seconds that a guest takes besides its tests.
 BOOT = {"um": 3, "umdebug": 10, "debug": 120, "debug-6.12": 120, "debug-orc": 120, "kcsan": 120}
-# How long the tests of a guest take together, at most: few guests, since each has to boot, but enough that all processors
-# are busy until the end. Those that look for faults are to be small, so that little is lost if a run is ended.
+# Most seconds for the tests of a guest together: few guests, since each has to boot, but enough to
+# keep all processors busy until the end. Guests that look for faults are to be small, so that
+# little is lost if a run is ended.
 MOST = {"um": 60, "umdebug": 300, "debug": 600, "debug-6.12": 600, "debug-orc": 600, "kcsan": 600}
 # A test that has not been measured yet.
 UNKNOWN = {"um": 5, "umdebug": 40, "debug": 200, "debug-6.12": 200, "debug-orc": 200, "kcsan": 200}
@@ -134,8 +144,9 @@ UNKNOWN = {"um": 5, "umdebug": 40, "debug": 200, "debug-6.12": 200, "debug-orc":
 
 def guest(kernel, tests, durations, cpus=2, cores=1, rest=False, long=False, patience=None, turns=False, seed=None):
     """
-    A guest with these tests of one suite; user-mode Linux has one processor. With rest, checks that it has done are left out.
-    With turns, one processor does nothing while another one does something. With a seed, that draws their order.
+    A guest with these tests of one suite; user-mode Linux has one processor. With rest, checks
+    that it has done are left out. With turns, one processor does nothing while another one does
+    something. With a seed, that draws their order.
     """
     suite, names = tests[0].suite, [test.name for test in tests]
     takes = BOOT.get(kernel, 30) + sum(measured(durations, kernel, test, rest, long) for test in tests)
@@ -159,7 +170,7 @@ def guest(kernel, tests, durations, cpus=2, cores=1, rest=False, long=False, pat
 
 
 def narrowed(piece, tests, durations):
-    """A piece with only these of its tests; None if there are none."""
+    """Returns a piece with only these of its tests; None without any."""
     if not piece.tests or len(tests) in (0, len(piece.tests)):
         return piece if tests else None
     # In the order in which they are there.
@@ -193,8 +204,9 @@ def guests(kernel, tests, durations, rest=False, long=False, **more):
         if kernel == "um":
             settings["cores"] = 0 if group[0].asleep else 1
         elif kernel != "umdebug":
-            # Beside another guest, whatever has more threads than this machine has processors spends half of the time on
-            # waiting for locks whose holder does not run: so a guest has no more processors than it needs.
+            # Beside another guest, a guest with more threads than this machine has processors
+            # spends half of the time on waiting for locks whose holder does not run: so a guest has
+            # no more processors than it needs.
             settings["cores"] = 2 if max(test.cpus for test in group) > 2 else 1
             settings["turns"] = take_turns(group[0], kernel, rest)
         for part in parts(group, kernel, durations, rest, long):
@@ -208,7 +220,10 @@ def take_turns(test, kernel, rest):
 
 
 def parts(tests, kernel, durations, rest, long):
-    """Splits tests into parts that take about as long as each other, as few as may be; each in the order of the table."""
+    """
+    Splits tests into parts that take about as long as each other, as few as may be; each in the
+    order of the table.
+    """
     takes = {test: measured(durations, kernel, test, rest, long) for test in tests}
     count = max(1, math.ceil(sum(takes.values()) / MOST.get(kernel, 200)))
     found = [[] for _ in range(count)]
@@ -221,7 +236,7 @@ def parts(tests, kernel, durations, rest, long):
 PARTS = 24
 # Tests that say most about a kernel in a few minutes: files, texts, numbers and user events.
 SHORT = [("hist", "basic names files compare"), ("user_events", "requests")]
-# And where there is no C to compare with.
+# Kernels without a C to compare with.
 ALONE = [("hist", "basic files counts jsonl"), ("user_events", "requests")]
 # The probes for all events would take longer to build than the tests.
 SHORT_HEADERS = "irq kmem sched signal task timer"
@@ -231,8 +246,9 @@ FAST = "hist.basic hist.compare hist.errors hist.sequences"
 
 # --- what cargo compiles
 #
-# Cargo identifies a file by path and modification time, so it would compile everything again in each checkout.
-# So it works in a copy of the checkout that is kept in the lab, in which only changed files are written.
+# Cargo identifies a file by path and modification time, so it would compile everything again in
+# each checkout. So it works in a copy of the checkout that is kept in the lab, in which only
+# changed files are written.
 
 SOURCES = "copy of the sources"
 
@@ -256,8 +272,8 @@ WITHIN = "RHIST_TESTED"
 @contextlib.contextmanager
 def locks(found):
     """
-    Held as long as these pieces run: others of this checkout would use the same build/, others of another one the same copy of
-    the sources. A run that a piece starts is a part of that piece.
+    Held as long as these pieces run: others of this checkout would use the same build/, others of
+    another one the same copy of the sources. A run that a piece starts is a part of that piece.
     """
     with contextlib.ExitStack() as held:
         if os.environ.get(WITHIN) != str(TOP):
@@ -307,7 +323,7 @@ def command(kernel="stock"):
     out, built, more, fetched, of_lab = f"{TOP}/build/command", "release", {}, [], [rust(kernel)]
     if is_foreign(kernel):
         out, built = f"{out}/aarch64", f"{CROSS['CARGO_BUILD_TARGET']}/release"
-        # There are no certificates there.
+        # That root file system lacks certificates.
         more = {"enter": ("enter", f"{lab('path', 'lab')}/cross"), "CARGO_NET_OFFLINE": "true", **CROSS}
         fetched = [Piece("crates of the command", in_workspace("cargo", "fetch", "--locked", rust=rust(kernel)), counts=False,
                          after=[SOURCES], lab=of_lab)]
@@ -322,7 +338,9 @@ def command(kernel="stock"):
 
 
 def pages():
-    """What the program is packaged with: manual pages, and the licences of what is linked into it."""
+    """
+    Files packaged with the program: manual pages, and the licences of the crates linked into it.
+    """
     out = f"{TOP}/build/command"
     return [
         copy_of_sources(),
@@ -380,8 +398,9 @@ def lints():
 
 def host_tests(names, long=False):
     """
-    Each suite has a target folder of its own, but for the first two, which share one. Properties are tried with the
-    same inputs each time, in a long run with others each time, and as many where memory is watched.
+    Each suite has a target folder of its own, but for the first two, which share one. Properties
+    are tried with the same inputs each time, in a long run with others each time, and as many
+    where memory is watched.
     """
     takes = {"loom": 40, "tests": 40, "memory": 80}
     more = {"loom": {"RHIST_TEST_LONG": "1"}, "memory": {"RHIST_TEST_ROUNDS": "100", "PROPTEST_CASES": "256"}}
@@ -396,7 +415,10 @@ def host_tests(names, long=False):
 
 
 def host(long=False, whole=True):
-    """With whole, memory is watched, too, and scrapes are measured, for which the command is compiled once more."""
+    """
+    With whole, memory is watched, too, and scrapes are measured, for which the command is
+    compiled once more.
+    """
     return [
         copy_of_sources(),
         *lints(),
@@ -489,7 +511,10 @@ def fuzz(*arguments):
 
 
 def all_pieces(durations, long=False, tests=None, seed=None):
-    """The pieces of make test, or of make test-long, in which a seed draws the order of tests; with `tests`, of the selftests only these."""
+    """
+    The pieces of make test, or of make test-long, in which a seed draws the order of tests; with
+    `tests`, of the selftests only these.
+    """
     tests = selftests.read() if tests is None else tests
     if long:
         of_guests = [
@@ -512,7 +537,10 @@ CHEAP = 5
 
 
 def cheap_pieces(durations):
-    """Pieces of make test of which many orders can be tried. Guests are none: each has tests for minutes."""
+    """
+    Pieces of make test of which many orders can be tried. Guests are none: each has tests for
+    minutes.
+    """
     found = all_pieces(durations)
     names = {piece.name: piece for piece in found}
 
@@ -546,7 +574,10 @@ def fast_pieces(durations):
 
 
 def debug_pieces(durations):
-    """All guest tests: on user-mode Linux if it can run them, and on the debug kernel what that has not shown."""
+    """
+    All guest tests: on user-mode Linux if it can run them, and on the debug kernel what that has
+    not shown.
+    """
     tests = selftests.read()
     return timed([
         *module("debug"), *module("umdebug"), *orc("debug"), *programs(),
@@ -557,9 +588,9 @@ def debug_pieces(durations):
 
 def part_pieces(durations, number):
     """
-    A part of the guest tests on user-mode Linux that looks for faults: with the next number another one, and with PARTS
-    numbers all of them. Which tests a part has does not depend on what they took, and neighbours in the table, which are
-    of a kind, are in different ones.
+    Returns a part of the guest tests on user-mode Linux that looks for faults: the next number
+    selects another part, and PARTS numbers all of them. Measured times do not change the parts,
+    and neighbours in the table, which are of a kind, are in different ones.
     """
     tests = [test for test in selftests.read() if test.can_run_on("umdebug")]
     part = tests[number % PARTS :: PARTS]
@@ -574,7 +605,7 @@ def kcsan_pieces(durations):
 
 
 def needed(pieces, wanted):
-    """These pieces, and what they need."""
+    """Returns these pieces, and the pieces that they need."""
     names = {piece.name: piece for piece in pieces}
     chosen = {}
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The record: how each piece, and each test on a kernel, ended last, and with which inputs. The lab keeps that of this machine."""
+"""
+The record: the last result of each piece, and of each test on a kernel, with its inputs. The lab
+keeps this machine's record.
+"""
 
 import fcntl
 import json
@@ -22,7 +25,7 @@ class Entry(NamedTuple):
     commit: str
     # Seconds since 1970.
     when: int
-    # Hashes of the inputs; that of the lab is None if a part of it was not there.
+    # Hashes of the inputs; the lab's is None if a part of it was missing.
     files: str
     lab: str
     # It had failed with these inputs, and passed when it was repeated: at once, or in another run.
@@ -52,17 +55,20 @@ class Record(dict):
             write(self.path, dict(sorted(self.items())))
 
     def begin(self, piece):
-        """Notes what of the lab a piece begins with: another checkout may make a kernel anew while its guest runs."""
+        """
+        Notes what of the lab a piece begins with: another checkout may make a kernel anew while
+        its guest runs.
+        """
         self.begun[piece.name] = Inputs(self.pieces, sources=()).of_lab(piece)
 
     def inputs(self, piece):
-        """Hashes of what one of the pieces began with, as a text."""
+        """Hashes of the inputs with which a piece began, as a text."""
         return repr([(files, self.begun[piece.name]) for files, _ in self.before.of(piece).values()])
 
     def keep(self, piece, results, seconds):
         """
-        Results of one of the pieces; not those whose files have changed since all of them began, or whose lab has since it began.
-        Returns whether nothing has.
+        Keeps results of one of the pieces, except results whose files have changed since all
+        pieces began, or whose lab has since this one began. Returns true if all were kept.
         """
         then, now, at = self.before.of(piece), Inputs(self.pieces).of(piece), commit()
         self.merge(read(self.path))
@@ -73,12 +79,15 @@ class Record(dict):
             name: Entry(result.passed, result.failed, result.skipped, round(result.seconds if piece.tests else seconds, 1),
                         at, self.time_of(name), *now[name], not result.failed and self.has_failed(name, now[name]))
             for name, result in found.items()
-            # A copy that is no repository has nothing to add to what is known of a commit.
+            # A copy outside a repository cannot add a commit.
             if name in same and (at or result.failed or not self.has_passed(name, now[name]))})
         return len(same) == len(now)
 
     def time_of(self, name):
-        """Now; but later than what is known, which may come from a machine whose clock is ahead of this one's."""
+        """
+        Now; but later than the known result, which may come from a machine whose clock is ahead
+        of this one's.
+        """
         return max(int(time.time()), self[name].when + 1 if name in self else 0)
 
     def has_failed(self, name, inputs):
@@ -87,19 +96,28 @@ class Record(dict):
         return bool(entry) and (entry.files, entry.lab) == inputs and bool(entry.failed or entry.repeated)
 
     def has_passed(self, name, inputs):
-        """Whether it passed last with these inputs. What the lab does not have is taken to be what it would make."""
+        """
+        Returns true if it passed last with these inputs. A missing piece of the lab is assumed to
+        be the one that would be made.
+        """
         entry, (files, of_lab) = self.get(name), inputs
         return bool(entry) and not entry.failed and entry.files == files and of_lab in (None, entry.lab)
 
 
 def unpassed(piece, inputs, record, durations, words=("",)):
-    """A piece with those of its tests that have not passed with their inputs, and with one of the words in their key; or None."""
+    """
+    Returns a piece with its tests that have not passed with their inputs and have one of the
+    words in their key; or None.
+    """
     return narrowed(piece, [test for test, (name, known) in zip(piece.tests or [piece], inputs.of(piece).items())
                             if any(word in name for word in words) and not record.has_passed(name, known)], durations)
 
 
 def changed(found, durations):
-    """Of these pieces what has not passed on this machine with its inputs, and what that needs."""
+    """
+    Returns the pieces, or tests of them, that have not passed on this machine with their inputs,
+    and the pieces that they need.
+    """
     inputs, record = Inputs(found), Record()
     wanted = [left for piece in found if (left := unpassed(piece, inputs, record, durations))]
     total, left = (len({name for piece in each for name in inputs.of(piece)}) for each in (found, wanted))
@@ -108,7 +126,10 @@ def changed(found, durations):
 
 
 def read(path):
-    """Entries, or None for what was not run. A file that is broken is not overwritten: it may be half of a merge."""
+    """
+    Reads entries; None for tests that were not run. A broken file is not overwritten: it may be
+    half of a merge.
+    """
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -127,7 +148,7 @@ def write(path, entries):
 
 
 def git(*words):
-    """What it says; nothing where there is no repository."""
+    """Returns git's output; empty outside a repository."""
     if not (TOP / ".git").exists():
         return ""
     return subprocess.run(

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Rooms: for each piece a folder build/ of its own, which holds only what the piece and those that it needs have made."""
+"""
+Rooms: for each piece a folder build/ of its own, which holds only the products of the piece and
+of the pieces that it needs.
+"""
 
 import os
 import shutil
@@ -12,7 +15,10 @@ ENTER = 'mount --bind "$1/{0}" "$2/{0}" && mount --rbind "$2" "$1" && shift 2 &&
 
 
 class Rooms:
-    """Commands that find hard links to the output of what they need in build/, and nothing else. For root."""
+    """
+    Commands see hard links to the output of the pieces that they need in build/, and nothing
+    else. For root.
+    """
 
     def __init__(self, build):
         self.build = Path(build)
@@ -22,8 +28,9 @@ class Rooms:
 
     def command(self, piece, needs, inputs=""):
         """
-        The command of a piece, in its room. That begins with what these pieces have made, and what they needed; and, so that
-        nothing is compiled anew, with what a piece that others need has made itself, if that was of the same inputs.
+        Returns the command of a piece, to run in its room. The room begins with the products of
+        the needed pieces, and of their own needs; and, to avoid compiling anew, with the piece's
+        own from an earlier run, if others need it and the inputs were the same.
         """
         room, known = self.of(piece), self.made_of(piece)
         if piece.counts or not inputs or not known.exists() or known.read_text(encoding="ascii") != inputs:
@@ -36,7 +43,7 @@ class Rooms:
         return ["unshare", "--mount", "--propagation", "private", "sh", "-c", ENTER, "sh", str(self.build), str(room), *piece.command]
 
     def keep(self, piece, inputs):
-        """A piece has passed: its room is what it makes of these inputs."""
+        """Notes that a piece has passed: its room holds its product from these inputs."""
         self.made_of(piece).write_text(inputs, encoding="ascii")
 
     def made_of(self, piece):

@@ -19,7 +19,7 @@ from rooms import Rooms
 from sessions import end, lab, say
 
 HEARTBEAT = 30
-# Seconds that a piece gets to end what it has begun.
+# Seconds that a piece gets to clean up.
 PATIENCE = 10
 # A state of a piece.
 NOT_RUN = "not run"
@@ -29,7 +29,7 @@ TABLE = "tools/testing/selftests/tests.toml"
 TOTAL = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 # The Test Anything Protocol.
 POINT, PLAN = re.compile(r"^(not )?ok \d+\b(?:.*(# SKIP))?"), re.compile(r"^1\.\.(\d+)$")
-# What tools/testing/selftests/run says after each test.
+# Line of tools/testing/selftests/run after each test.
 OF_TEST = re.compile(r"^# (\S+): (\d+) passed, (\d+) failed, (\d+) skipped, (\d+) s$")
 REPORTED = re.compile(r"^vm: the kernel reported (\d+) fault|^not ok - \S+: the kernel reports:")
 
@@ -60,11 +60,11 @@ class Result:
 
 @dataclass
 class LeftOut:
-    """Pieces or tests that are not run, since the archive does not have what they need."""
+    """Pieces or tests that are not run, since the archive lacks something that they need."""
 
     names: list
     why: str
-    # A run without them is none of those that have to pass.
+    # True if a run without them is a failure.
     fails: bool = False
 
 
@@ -89,7 +89,10 @@ class Durations(dict):
 
 
 def judge(piece, status, text):
-    """Counts the output of a piece: returns one Result for each of its tests, or one under its own name."""
+    """
+    Counts the output of a piece: returns one Result for each of its tests, or one under its own
+    name.
+    """
     lines = text.splitlines()
     reports = sum(int(match[1] or 1) for match in map(REPORTED.match, lines) if match)
     if piece.tests:
@@ -101,8 +104,8 @@ def judge(piece, status, text):
         if not result.failed and not result.passed:
             result.failed = 1
         results = {piece.name: result}
-    # A guest that is not sound has failed, whatever its tests say; and any of them may be why, as with a leak that is
-    # found in the end.
+    # A guest that is not sound has failed, whatever its tests say; and any of them may be why, as
+    # with a leak that is found in the end.
     if status and not any(result.failed for result in results.values()):
         for result in results.values():
             result.failed += 1
@@ -111,7 +114,10 @@ def judge(piece, status, text):
 
 
 def total_of(lines):
-    """The last total in the output. Without one, the points are counted, if there are as many as planned."""
+    """
+    Returns the last total in the output. Without one, counts the points, if their number is as
+    planned.
+    """
     if totals := [match for match in map(TOTAL.match, lines) if match]:
         return Result(*(int(number or 0) for number in totals[-1].groups()))
     points = [match for match in map(POINT.match, lines) if match]
@@ -123,7 +129,10 @@ def total_of(lines):
 
 
 def judge_tests(piece, lines):
-    """A test fails that the guest did not get to, of which nothing passed, or which skipped another number than it should."""
+    """
+    A test fails that the guest did not get to, of which nothing passed, or which skipped another
+    number than it should.
+    """
     done = {match[1]: match for match in map(OF_TEST.match, lines) if match}
     results = {}
     for test in piece.tests:
@@ -143,8 +152,9 @@ def judge_tests(piece, lines):
 
 class Runner:
     """
-    Runs pieces, as many at once as there are processors for: the longest first; or, with a seed, in an order that is drawn,
-    and each in a room of its own, so that none leans on what another one happened to make before.
+    Runs pieces, as many at once as the machine has processors: the longest first; or, with a
+    seed, in an order that is drawn, and each in a room of its own, so that none depends on files
+    that another one happened to make before.
     """
 
     def __init__(self, pieces, shown=False, durations=None, seed=None, record=None):
@@ -183,7 +193,8 @@ class Runner:
         try:
             return self.run_all()
         finally:
-            # Ended before they were done, the pieces end too: each is a session of its own. That they do is no result.
+            # If the run is ended early, the pieces end too: each is a session of its own. Their end
+            # is not a result.
             self.record = None
             end(*self.processes, patience=PATIENCE)
 
@@ -197,7 +208,8 @@ class Runner:
                     self.running[piece.name] = (piece, time.monotonic())
                     thread.start()
                 if not self.running:
-                    # What is left could not be run any more, and has been dropped; or waits for itself.
+                    # The waiting ones were dropped, as they could not be run any more; or they wait
+                    # for each other.
                     if self.waiting:
                         raise RuntimeError(f"nothing can begin: {[piece.name for piece in self.waiting]}")
                     break
@@ -282,7 +294,7 @@ class Runner:
             self.keep(piece, results, seconds)
 
     def keep(self, piece, results, seconds):
-        """What has passed, and how long it took; and in the record, what has failed, too."""
+        """Durations of passed ones; and in the record, failures, too."""
         if self.record is not None:
             same = self.record.keep(piece, results, seconds)
             if self.rooms and same and self.states[piece.name] == "passed":
@@ -299,14 +311,14 @@ class Runner:
 
     @staticmethod
     def failures_of(piece, status, text, results):
-        """The lines that say what has failed."""
+        """Returns the lines about failures."""
         lines = text.splitlines()
         shown = []
         for i, line in enumerate(lines):
             panicked = re.match(r"thread '.*' .*panicked at ", line)
             if panicked or re.match(r"not ok|vm: |rhist: |lab: |error|warning: unused|FAILED|test \S+ has been running", line):
                 shown.append(line)
-                # The comment lines of a failed point; or a panic's message, up to its backtrace.
+                # The details of a failed point, or a panic's message, up to its backtrace.
                 of_it = r"(?!note: |stack backtrace:).*\S" if panicked else r"#(?! test:)|    "
                 for more in lines[i + 1 : i + 12]:
                     if not re.match(of_it, more):
@@ -359,7 +371,10 @@ def names_of(piece):
 
 
 def processor_time(pid):
-    """Seconds that a process has used which has ended, with those that it has waited for. See proc_pid_stat(5)."""
+    """
+    CPU seconds of an ended process, including the children that it has waited for. See
+    proc_pid_stat(5).
+    """
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     return sum(int(ticks) for ticks in fields[11:15]) / os.sysconf("SC_CLK_TCK")
 
@@ -384,8 +399,8 @@ def table(runner):
 
 def within_ceilings(runner):
     """
-    Says which pieces took more of a processor than they may. It is a failure if all together took more than a machine that
-    does other things, too, can explain.
+    Says which pieces took more of a processor than they may. It is a failure if all together took
+    more than a machine that does other things, too, can explain.
     """
     taken, most, over = ceilings.compare(runner.busy, runner.pieces, ceilings.read())
     for sentence in over:
@@ -397,8 +412,9 @@ def within_ceilings(runner):
 
 def run(pieces, shown=False, durations=None, seed=None, tabled=False, left_out=(), limited=False):
     """
-    Runs pieces, and prints the results, in the end also as a table if that is wanted, and what of LeftOut is left out. If it is
-    limited, all pieces together must not take much more of a processor than their ceilings say. Returns the exit status.
+    Runs pieces, and prints the results, in the end also as a table if that is wanted, and what of
+    LeftOut is left out. If it is limited, all pieces together must not take much more of a
+    processor than their ceilings say. Returns the exit status.
     """
     if seed is not None:
         say(f"pieces run in an order that is drawn, each in a folder build/ of its own: --seed {seed}")

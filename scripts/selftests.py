@@ -10,7 +10,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent.parent / "tools" / "testing" / "selftests"
 
-# Lab kernels of their own configuration. Others are Debian's, called "stock" or by their release; or shapes.
+# Lab kernels of their own configuration. Others are Debian's, called "stock" or by their release;
+# or shapes.
 OWN = ("um", "umdebug", "debug", "kcsan")
 USER_MODE = ("um", "umdebug")
 # They look for faults.
@@ -19,7 +20,7 @@ SLOW = ("umdebug", "debug", "debug-6.12", "debug-orc", "kcsan")
 SHAPES = {"ubuntu": "7.2", "arch": "7.2", "nixos": "6.12", "kcfi": "", "debug-6.12": "6.12", "debug-orc": ""}
 # In the table, "stock" with what user-mode Linux has shown left out.
 REST = "rest"
-# What releases have in common, in the table: 7.2.12, and 7.2, of 7.2.12+deb13-amd64.
+# Common names of releases in the table: 7.2.12, and 7.2, of 7.2.12+deb13-amd64.
 SERIES = re.compile(r"(\d+\.\d+)(?:\.\d+)?")
 
 
@@ -90,7 +91,10 @@ def short_on(tests, kernel):
 
 
 def in_order(tests, seed=None):
-    """In the order of the table; or in one that a seed draws, but for those that run after all others."""
+    """
+    Returns the tests in the order of the table; or in one that a seed draws, except the ones that
+    run after all others.
+    """
     if seed is None:
         return list(tests)
     drawn = list(tests)

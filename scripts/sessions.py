@@ -12,7 +12,7 @@ from pathlib import Path
 from selftests import SHAPES
 
 LAB = Path(__file__).resolve().parent / "lab"
-# Its status if an archive does not have what it was to make.
+# Status of scripts/lab if an archive lacks the piece to make.
 NOT_THERE = 3
 
 
@@ -26,7 +26,10 @@ def is_foreign(kernel):
 
 
 def lab(*arguments):
-    """Returns the output of scripts/lab. If it fails, it has printed why, and this program ends, too."""
+    """
+    Returns the output of scripts/lab. If it fails, it has printed why, and this program ends,
+    too.
+    """
     done = subprocess.run([LAB, *arguments], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         sys.exit(done.returncode)
@@ -55,7 +58,10 @@ def make_in_lab(piece):
 
 
 def end(*processes, patience=3):
-    """Ends processes that lead sessions, with all that these have started: asks all of them, waits so many seconds, and kills."""
+    """
+    Ends processes that lead sessions, with all that these have started: asks all of them, waits
+    so many seconds, and kills.
+    """
     for number in (signal.SIGTERM, signal.SIGKILL):
         processes = [process for process in processes if asked(process, number)]
         deadline = time.monotonic() + patience

@@ -1,28 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
-// Measures histograms of the kernel and of rhist side by side. It does what the lines of /cases say, and
+// Measures histograms of the kernel and of rhist side by side. It obeys the lines of /cases, and
 // prints a line of numbers for each round of each:
 //
-//   event NAME|EVENT|CPUS|KEYS|SHARED|COUNT|SYSTEM/EVENT|TRIGGER   ns: not listened to; an empty probe; C; rhist;
-//         [|WHAT ELSE]...                                          and what tells rhist of its hits
-//   nobody NAME|EVENT|CPUS|KEYS|SHARED|COUNT                       ns: before rhist is loaded, and after
-//   create NAME|SYSTEM/EVENT|TRIGGER                               ns: of a write to trigger, C and rhist
-//   read NAME|EVENT|CPUS|KEYS|SHARED|COUNT|SYSTEM/EVENT|TRIGGER    ns: of reading hist, C and rhist
-//   memory NAME|HISTOGRAMS|SYSTEM/EVENT|TRIGGER                    bytes that are less free for each, C and rhist
-//   module NAME                                                    bytes of text and data of rhist; one line
-//   peer NAME|EVENT|CPUS|KEYS|SHARED|COUNT|COMMAND                 ns: not listened to, and listened to by COMMAND;
-//                                                                  then how many events there were while it surely
-//                                                                  listened, and in all; and what it printed, after ">"
-//   machine NAME|LOAD|COMMAND|||||[|WHAT ELSE]...                  ns and switches of the command LOAD, and what was
-//                                                                  recorded: without, C, rhist, and COMMAND if given
+//   event NAME|EVENT|CPUS|KEYS|SHARED|COUNT|SYSTEM/EVENT|TRIGGER[|WHAT ELSE]...
+//           ns: without a listener; an empty probe; C; rhist; and the source of rhist's hits
+//   nobody NAME|EVENT|CPUS|KEYS|SHARED|COUNT
+//           ns: before rhist is loaded, and after
+//   create NAME|SYSTEM/EVENT|TRIGGER
+//           ns: of a write to trigger, C and rhist
+//   read NAME|EVENT|CPUS|KEYS|SHARED|COUNT|SYSTEM/EVENT|TRIGGER
+//           ns: of reading hist, C and rhist
+//   memory NAME|HISTOGRAMS|SYSTEM/EVENT|TRIGGER
+//           bytes that are less free for each, C and rhist
+//   module NAME
+//           bytes of text and data of rhist; one line
+//   peer NAME|EVENT|CPUS|KEYS|SHARED|COUNT|COMMAND
+//           ns: without a listener, and with COMMAND; then the number of events while COMMAND surely
+//           listened, and in all; and the output of COMMAND, after ">"
+//   machine NAME|LOAD|COMMAND|||||[|WHAT ELSE]...
+//           ns and switches of the command LOAD, and the recorded number: without, C, rhist, and
+//           COMMAND if given
 //
-// WHAT ELSE is there before the trigger of an event, and not counted as its cost:
+// WHAT ELSE is set up before the trigger of an event, and not counted as its cost:
 //
 //   synthetic DEFINITION    a synthetic event
 //   dynamic DEFINITION      a probe, TYPE:GROUP/NAME…
 //   SYSTEM/EVENT TRIGGER    another trigger, of the same side
-//   fire EVENT KEYS         events, which are fired without being timed after the trigger is there
+//   fire EVENT KEYS         events, which are fired without being timed after the trigger is set
 //   ignored                 the trigger ignores all timed events, since a reference is not found
-//   counted                 what else there is counts as well
+//   counted                 the cost of WHAT ELSE counts as well
 //   ours                    C refuses the trigger: its number is nan
 //
 // Under QEMU's -icount a nanosecond is an instruction.
@@ -105,7 +111,7 @@ static void load(const char *module)
 	close(fd);
 }
 
-// The time that an event takes, and how many there were.
+// Returns the time of an event, and the number of events.
 static double fire(const char *order, unsigned long long *fired)
 {
 	unsigned long long ps;
@@ -137,7 +143,8 @@ static void detach(enum side side, const char *event, const char *trigger)
 	attach(side, event, pathf("!%s", trigger));
 }
 
-// Reads all of hist. Returns how many hits it shows, and how many were lost; values that no bucket counts are as well.
+// Reads all of hist. Returns how many hits it shows, and how many were lost; values that no bucket
+// counts are as well.
 static unsigned long long read_hist(enum side side, const char *event, unsigned long long *dropped)
 {
 	static char buffer[1 << 16];
@@ -170,8 +177,8 @@ static unsigned long long read_hist(enum side side, const char *event, unsigned 
 
 static char source[20];
 
-// What hist_stats says of an event: "SYSTEM:EVENT  SOURCE, N lost", of which none may be, and if it has variables
-// "SYSTEM:EVENT  hist N: N unresolved, N missed", likewise.
+// Reads the source of an event's hits from hist_stats: "SYSTEM:EVENT  SOURCE, N lost", where N must
+// be 0, and if it has variables "SYSTEM:EVENT  hist N: N unresolved, N missed", likewise.
 static void read_source(const char *event)
 {
 	const char *slash = strchr(event, '/');
@@ -195,7 +202,7 @@ static void read_source(const char *event)
 
 static char *words[20];
 
-// Calls a function with each of what else there is: the first word, and the rest.
+// Calls a function with each WHAT ELSE: its first word, and the rest.
 static void each_else(void (*f)(enum side, const char *, const char *), enum side side, bool backwards)
 {
 	int n = 8;
@@ -266,20 +273,20 @@ static void check_hits(enum side side, const char *event, const char *trigger)
 {
 	unsigned long long dropped, hits = read_hist(side, event, &dropped);
 
-	// C drops a hit, rarely, of a key that two CPUs bring for the first time at once. Other hits are those of the
-	// guest itself, and those that find what was fired before.
+	// C drops a hit, rarely, if two CPUs bring a key for the first time at once. Other hits are
+	// the guest's own, and those on events fired before.
 	if (ignored ? hits > 1000 + expected / 10 : hits + dropped < expected || (dropped && side == RHIST))
 		die("%llu of %llu events hit %s in %s, %llu dropped", hits, expected, event, tracing[side], dropped);
 }
 
-// A synthetic event is hit by what the trigger does.
+// The trigger's action hits a synthetic event.
 static void check_else(enum side side, const char *what, const char *rest)
 {
 	if (!strncmp(what, "synthetic/", strlen("synthetic/")))
 		check_hits(side, what, rest);
 }
 
-// What a trigger takes, with what else there is.
+// Measures the cost of a trigger, without its WHAT ELSE.
 static double measure_hist(enum side side, const char *order, const char *event, const char *trigger, double off,
 			   bool check)
 {
@@ -382,7 +389,8 @@ static void measure_read(void)
 	}
 }
 
-// Pages that nobody has, in bytes: those on the lists of the processors included, which MemFree leaves out.
+// Pages that nobody has, in bytes: those on the lists of the processors included, which MemFree
+// leaves out.
 static double free_memory(void)
 {
 	unsigned long pages = 0, n;
@@ -390,7 +398,7 @@ static double free_memory(void)
 	glob_t slabs;
 	FILE *file;
 
-	// What was detached is freed later, and slabs keep pages without objects.
+	// Detached triggers are freed later, and slabs keep pages without objects.
 	sleep(1);
 	if (!glob("/sys/kernel/slab/*/shrink", 0, NULL, &slabs)) {
 		for (size_t i = 0; i < slabs.gl_pathc; i++)
@@ -419,7 +427,7 @@ static void measure_memory(void)
 			enum side side = (i + round) % SIDES;
 			double before;
 
-			// What the first histogram of an event makes, and keeps, is not counted.
+			// The first histogram of an event makes parts that stay: do not count them.
 			attach(side, words[2], pathf("%s if common_pid == 1", words[3]));
 			before = free_memory();
 			for (int j = 0; j < count; j++)
@@ -475,7 +483,7 @@ static pid_t start(const char *command)
 	return pid;
 }
 
-// What it has printed, but for lines that only repeat the one before.
+// Prints its output, without lines that only repeat the one before.
 static void print_output(void)
 {
 	static char lines[2][1 << 20];
@@ -495,7 +503,7 @@ static void pause_ms(int ms)
 	nanosleep(&t, NULL);
 }
 
-// Ends it as a terminal does, upon which it prints what it has recorded.
+// Interrupts it like a terminal, upon which it prints its results.
 static void stop(pid_t pid)
 {
 	int status, ms;
@@ -511,7 +519,8 @@ static void stop(pid_t pid)
 	die("does not end");
 }
 
-// Waits until an event takes longer, which is when a command listens to it. Returns how many were fired.
+// Waits until an event takes longer, which is when a command listens to it. Returns how many were
+// fired.
 static unsigned long long wait_until_listened(pid_t pid, const char *event, double off)
 {
 	unsigned long long fired, all = 0;
@@ -567,7 +576,7 @@ static void measure_peer(void)
 	print_output();
 }
 
-// What context switches there were, on all processors.
+// Returns the number of context switches on all processors.
 static unsigned long long switches(void)
 {
 	return number_in("/proc/stat", "ctxt %llu");
@@ -685,7 +694,8 @@ int main(void)
 	if (!access("/stale_int3.ko", F_OK))
 		load("/stale_int3.ko");
 	load("/rhist_bench.ko");
-	// Until a while after boot the kernel's clocks are slow ones: the time stamp counter is being checked.
+	// Until a while after boot the kernel's clocks are slow ones: the time stamp counter is
+	// being checked.
 	sleep(5);
 	each_case(false);
 	load("/rhist.ko");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// What somebody would write in C to count as the histograms of scripts/bench do: one program for each case, of
-// which one is compiled at a time, with maps that each processor has for itself.
+// Typical C programs that count like the histograms of scripts/bench: one program for each case,
+// one compiled at a time, with per-CPU maps.
 #include <stdbool.h>
 #include <linux/bpf.h>
 #include <linux/ptrace.h>
@@ -91,8 +91,9 @@ static __always_inline int add(const void *key, __u64 value)
 
 #if defined(LINEAR) || defined(LATENCY_LINEAR)
 /*
- * What bpftrace computes for hist(n, 3): the number of the power of two, in six steps, and the three bits that
- * follow the highest. Eight buckets of the same width for each power of two; of what is smaller, one for each number.
+ * Like bpftrace for hist(n, 3): computes the number of the power of two, in six steps, and the
+ * three bits after the highest. Eight buckets of the same width for each power of two; smaller
+ * numbers have one each.
  */
 static __always_inline __u64 linear(__u64 n)
 {

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rhist_bench: fires trace events in a tight loop, and says what one takes.
+ * rhist_bench: fires trace events in a tight loop, and reports the cost of one.
  *
  * Orders are written to /sys/module/rhist_bench/parameters:
  *
  *	fire	EVENT CPUS KEYS SHARED COUNT
  *	probe	EVENT, or none
  *
- * fire has each of the first CPUS processors fire COUNT of the EVENT, with KEYS different keys one after the
- * other, which all processors have in common if SHARED is 1. All keys were fired before, untimed. Reading it
- * gives what was fired in all, timed or not, and what an event took, the mean of the processors: picoseconds.
- * The COUNT is fired in pieces, and that of the median time counts: not those in which a processor did
- * something else, which for one that is emulated can also be to wait for a real one.
+ * fire has each of the first CPUS processors fire COUNT of the EVENT, with KEYS different keys one
+ * after the other, which all processors have in common if SHARED is 1. All keys were fired before,
+ * untimed. Reading it gives the number of all fired events, timed or not, and the cost of an event,
+ * as the mean of the processors: picoseconds. The COUNT is fired in pieces, and the piece with the
+ * median time counts: others may include other work of a processor, which for an emulated one can
+ * also be to wait for a real one.
  *
- * probe connects a probe to the event that counts and does nothing else, which is the least that any probe
- * costs, or disconnects it.
+ * probe connects a probe to the event that counts and does nothing else, which is the least cost of
+ * any probe, or disconnects it.
  *
- * With one CPU the writer fires, so that a stack trace is that of a system call; otherwise a thread for each.
+ * With one CPU the writer fires, so that the stack trace is a system call's; otherwise a thread for
+ * each.
  */
 
 #include <linux/completion.h>
@@ -60,7 +62,7 @@ static struct tracepoint *sched_waking, *sched_wakeup, *sched_switch, *irq_handl
 /* Not every kernel has it. */
 static struct tracepoint *sched_ext_bypass_lb;
 
-/* Fires a tracepoint as code without static calls does. PROTO and the arguments are those of the event. */
+/* Fires a tracepoint like code without static calls. PROTO and the arguments are the event's. */
 #define call(tp, proto, ...)							\
 	do {									\
 		if (static_key_enabled(&(tp)->key)) {				\
@@ -81,8 +83,8 @@ struct worker {
 };
 
 /*
- * One loop for each event: k goes on to keys - 1 and from 0 again and again, and key is made from it, so that
- * neighbouring keys do not follow each other.
+ * One loop for each event: k goes on to keys - 1 and from 0 again and again, and key is made from
+ * it, so that neighbouring keys do not follow each other.
  */
 #define EVENT(name, fire)							\
 	static noinline u32 fire_##name(u32 first, u32 keys, u32 k, u64 count)	\
@@ -144,7 +146,7 @@ static void call_sys_enter(long id)
 }
 EVENT(syscall, call_sys_enter(k))
 
-/* What kprobes and fprobes are put on. */
+/* Target of kprobes and fprobes. */
 void rhist_bench_probed(u32 key);
 noinline void rhist_bench_probed(u32 key)
 {
@@ -159,7 +161,10 @@ static struct tracepoint *const kmalloc_tracepoint = &__tracepoint_kmalloc;
 
 static DEFINE_PER_CPU(u64, counter);
 
-/* Called with more than it takes, and does not look at. Counts may get lost: nobody looks at them, either. */
+/*
+ * Called with more than it takes, and does not look at. Counts may get lost: nobody looks at them,
+ * either.
+ */
 static void count_one(void *data)
 {
 	raw_cpu_inc(counter);
@@ -180,7 +185,7 @@ static int connect_kprobe(bool connect)
 		unregister_kprobe(&kprobe);
 		return 0;
 	}
-	/* What registering left in it. */
+	/* Clear the state of an earlier registration. */
 	kprobe = (struct kprobe){ .symbol_name = "rhist_bench_probed", .pre_handler = count_kprobe };
 	return register_kprobe(&kprobe);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-// What a write() of a user event costs, in nanoseconds: with nobody, ftrace and perf listening; the
-// kernel's own user events, if it has them, and the module's. Under QEMU's -icount a nanosecond is an
-// instruction. The least of many rounds counts, the one that no interrupt came into.
+// Measures the cost of a write() of a user event, in nanoseconds: with nobody, ftrace and perf
+// listening; the kernel's own user events, if it has them, and the module's. Under QEMU's -icount a
+// nanosecond is an instruction. The fastest of many rounds counts, the one without an interrupt.
 #define _GNU_SOURCE
 #include "client.h"
 

@@ -53,11 +53,14 @@ static void unregister_event(void)
 	close(data_file);
 }
 
-/* Whether anybody was told: who listens may just have stopped. */
+/* Returns whether the event had a listener: the last one may just have stopped. */
 static bool write_event(uint32_t id, int32_t status, const char *path)
 {
 	size_t len = strlen(path) + 1;
-	/* The fields as they were described, without gaps. What a __rel_loc locates begins behind it. */
+	/*
+	 * The fields as they were described, without gaps. The contents of a __rel_loc begin behind
+	 * it.
+	 */
 	struct {
 		uint32_t id;
 		int32_t status;
@@ -77,7 +80,7 @@ int main(int argc, char **argv)
 	static const char *const paths[] = { "/", "/about", "/missing" };
 	unsigned long id, told = 0, count = argc > 1 ? strtoul(argv[1], NULL, 10) : -1ul;
 
-	/* Without the kernel's help there is nobody to be told. */
+	/* Without the kernel's help, go on without a listener. */
 	if (register_event())
 		fprintf(stderr, "request: no event: %s\n", strerror(errno));
 	for (id = 1; id <= count; id++) {

@@ -87,7 +87,7 @@ impl Event {
         self.enabled.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether anybody was told: who listens may just have stopped.
+    /// Returns whether the event had a listener: the last one may just have stopped.
     fn write(&self, pieces: &[&[u8]]) -> bool {
         let index = self.write_index.to_ne_bytes();
         let mut all = vec![IoSlice::new(&index)];
@@ -117,7 +117,7 @@ fn main() {
         .nth(1)
         .map_or(Ok(u32::MAX), |count| count.parse());
     let count = count.expect("COUNT is a number");
-    // Without the kernel's help there is nobody to be told.
+    // Without the kernel's help, go on without a listener.
     let event = Event::register(c"request u32 id;s32 status;__rel_loc char[] path")
         .inspect_err(|error| eprintln!("request: no event: {error}"));
     let mut told = 0;
