@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Types that the kernel's headers do not define, out of BTF.
 
-Definitions of events use types that only the source file knows which defines the tracepoints. BTF has them as they are in
-the kernel, or in the module, that is built for: bpftool prints them as C, each after those that it consists of."""
+Definitions of events use types that are known only to the source file that defines the
+tracepoints. BTF has them as they are in the kernel, or in the module, to build for: bpftool
+prints them as C, each after the types that it consists of."""
 
 import bisect
 import lzma
@@ -18,9 +19,9 @@ RECORD = "trace_event_raw_"
 
 WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
-# What a header of events includes, but for the machinery of events.
+# Headers included by a header of events, except the machinery of events.
 INCLUDE = re.compile(r"^#\s*include\s+<(?!trace/(?:define_trace|events/|stages/)).*", re.MULTILINE)
-# The same, and those of its own folder.
+# The same, and headers of its own folder.
 LOCAL = re.compile(r"^#\s*include\s+(?:<(?!trace/(?:define_trace|events/|stages/))|\").*", re.MULTILINE)
 TAGGED = re.compile(r"\b(?:struct|union|enum) \w+")
 POINTER = re.compile(r"\b((?:struct|union) \w+) \*+(\w+)")
@@ -32,7 +33,10 @@ ENUMERATOR = re.compile(r"^\t(\w+) = ", re.MULTILINE)
 
 
 def source_text(path):
-    """The text of a file of the kernel's source. Whoever wrote a comment may have had another encoding."""
+    """
+    Returns the text of a file of the kernel's source. An author of a comment may have had another
+    encoding.
+    """
     return path.read_text(encoding="utf-8", errors="replace")
 
 
@@ -47,7 +51,10 @@ class Modules:
                 self.files[path.name.partition(".")[0].replace("-", "_")] = path
 
     def with_events_of(self, header):
-        """The file of the one that has the events of a header of include/trace/events; None if there is none."""
+        """
+        Returns the file of the module with the events of a header of include/trace/events; None
+        if they are not a module's.
+        """
         table = dict(line.split() for line in TABLE.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
         return self.files.get(table.get(header, header).replace("-", "_"))
 
@@ -67,15 +74,20 @@ class Item:
             self.names += ENUMERATOR.findall(text)
 
     def needs(self, words):
-        """What it consists of, and what members with these names point to."""
+        """
+        Names of the types that it consists of, and of the types that members with these names
+        point to.
+        """
         pointed = {match[1] for match in POINTER.finditer(self.text) if match[2] in words}
         text = POINTER.sub("", self.text)
         return pointed | set(TAGGED.findall(text)) | set(WORD.findall(TAGGED.sub("", text)))
 
 
 def items(text):
-    """The definitions that bpftool has printed. It numbers further ones with the same name; most are the same, but for
-    pointers to types that are not the same."""
+    """
+    The definitions that bpftool has printed. It numbers further ones with the same name; most are
+    the same, except for pointers to types that are not the same.
+    """
     for block in VARIANT.sub("", text).split("\n\n"):
         if "{" in block:
             yield Item(block.strip())
@@ -99,8 +111,10 @@ class Btf:
         self.sizes = {row[0]: int(row[1]) for row in map(str.split, sizes.splitlines()) if row}
 
     def wanted(self, header):
-        """The definitions that the text of a header of events uses, but has not itself, in an order in which they can be
-        compiled."""
+        """
+        The definitions that the text of a header of events uses, but has not itself, in an order in
+        which they can be compiled.
+        """
         text = COMMENT.sub("", header)
         words, defined = set(WORD.findall(text)), set(DEFINED.findall(text))
         every, place, unclear = list(items(self.text)), {}, set(defined)
@@ -140,15 +154,15 @@ def decompressed(module):
 
 
 def output(*command):
-    """What a command prints; nothing if it is not there or fails."""
+    """Returns the output of a command; empty if it is missing or fails."""
     if not shutil.which(command[0]):
         return ""
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
 
 
 def failing(prefix, texts, compiles):
-    """Of some texts that follow prefix in a C file, the numbers of those in whose lines the compiler finds errors, as
-    many as there are. If it gives up in prefix, none."""
+    """Returns the numbers of those texts that the compiler finds errors in, after prefix in a C
+    file. If it gives up in prefix, none."""
     begins, line = [], prefix.count("\n") + 1
     for text in texts:
         begins.append(line)
@@ -159,10 +173,13 @@ def failing(prefix, texts, compiles):
 
 
 def header(path, btf, compiles, before=None):
-    """The text of a C header with the types that path, a header of events, uses, and that neither the headers which it
-    includes define nor those which all probes include. For those that these do define it has assertions only, since another
-    type could have the same name. compiles(source) are the messages of the compiler for a C file. before is the text that has
-    to be in front of a header of the kernel's source; that header's own folder is there then, too."""
+    """
+    Returns the text of a C header with the types that path, a header of events, uses, and that
+    neither the headers which it includes define nor the ones which all probes include. For types
+    that these do define it has only assertions, since another type could have the same name.
+    compiles(source) are the messages of the compiler for a C file. before is the text in front of a
+    header of the kernel's source; that header's own folder can be included from then, too.
+    """
     text = source_text(path)
     included = (before or "") + "\n".join((INCLUDE if before is None else LOCAL).findall(text)) + "\n"
     known = included if before is None else f'{included}#include "{path}"\n'
@@ -170,7 +187,7 @@ def header(path, btf, compiles, before=None):
     uses = [f"unsigned long rhist_known_{number} = sizeof({item.names[0]});\n" for number, item in enumerate(wanted)]
     missing = failing(known, uses, compiles)
     texts = [f"{wanted[number].text}\n{btf.assertion(wanted[number])}" for number in sorted(missing)]
-    # What cannot be defined so is left out, and then what consists of it.
+    # Leave out types that cannot be defined like this, and then the types that consist of them.
     while wrong := failing(included, texts, compiles):
         texts = [text for number, text in enumerate(texts) if number not in wrong]
     texts += [btf.assertion(item) for number, item in enumerate(wanted) if number not in missing]
