@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# hist:keys=FIELD on every kind of event and field: the texts, to the byte, for events whose number
-# and arguments are known.
+# hist:keys=FIELD on every kind of event and field: the exact text of the histogram, for events
+# whose number and arguments are known.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 cd "$TRACING/events" || exit 1
@@ -28,7 +28,8 @@ clean 2>/dev/null
 pad() { printf '%10s' "$1"; }
 wide() { printf '%-50s' "$1"; }
 
-# histogram KEYS SIZE HITS ENTRIES DROPPED: the text of a histogram whose entries stdin gives
+# histogram KEYS SIZE HITS ENTRIES DROPPED: prints the text of a histogram, with the entries from
+# stdin
 histogram()
 {
 	printf '# event histogram\n#\n# trigger info: hist:keys=%s:vals=hitcount:sort=hitcount:size=%s [active]\n#\n\n' "$1" "$2"
@@ -78,7 +79,7 @@ debug_block()
 	printf '      type: %s\n      size: %s\n      is_signed: %s\n      function: hist_field_%s()\n' "$3" "$4" "$5" "$6"
 }
 
-# debug EVENT NAME: stdin is what its hist_debug should be
+# debug EVENT NAME: compares hist_debug of the event with stdin
 debug()
 {
 	if ! have_debug; then
@@ -92,7 +93,7 @@ debug()
 
 if ! rest_only; then
 
-# --- a life of a histogram
+# --- the life of a histogram
 
 cd syscalls/sys_enter_getpgid || exit 1
 idle | same trigger "trigger lists the commands when there is none"
@@ -135,7 +136,7 @@ else
 		"# Available triggers:" "the kernel's own files show nothing of it"
 fi
 
-# Other events are none of its business.
+# Other events are not counted.
 fire getsid 7:3
 is "$(total Hits hist)" 25 "another event is not counted"
 
@@ -326,7 +327,7 @@ fi
 
 echo hist:keys=newcomm >task/task_rename/trigger
 fire name abc:1 abcdefghijklmnopqrstuvwxyz:2 x:3 'a b%s\':4
-# Programs that are started are renamed, too.
+# Starting a program renames its task, too.
 grep -v -e ': fire ' -e ': cat ' -e ': grep ' -e ': sh ' -e ': basic.sh ' -e '^[ T]' task/task_rename/hist >"$work/static"
 histogram newcomm 2048 x x x <<'EOF' | sed '/^Totals/,$d' | same "$work/static" "a static string"
 { newcomm: abc                                                } hitcount:          1
@@ -380,7 +381,7 @@ debug_block oom_score_adj oom_score_adj short 8 1 s16 | debug oom/oom_score_adj_
 
 if ! rest_only; then
 
-# --- fields that every event has
+# --- common fields of all events
 
 cd syscalls/sys_enter_getpgid || exit 1
 
@@ -562,8 +563,8 @@ fi
 # memory_free: kB of memory that are free
 memory_free() { awk '/^MemFree:/ { print $2 }' /proc/meminfo; }
 
-# taken: kB that five histograms of 131072 entries take, whose columns take 15 MiB for each
-# processor
+# taken: prints how many kB five histograms of 131072 entries take; their columns take 15 MiB for
+# each processor
 taken()
 {
 	before=$(memory_free)
@@ -615,14 +616,14 @@ else
 	: >"$TRACING/error_log"
 	made=0
 	for event in syscalls/sys_enter_[a-f]*; do
-		# Not with echo, whose output is closed by a failure.
+		# Not with echo, as a failed write closes the output of later ones.
 		printf %s hist:keys=common_stacktrace:size=131072 2>/dev/null >"$event/trigger" || break
 		made=$((made + 1))
 	done
 	is "$(tail -n 3 "$TRACING/error_log" | sed 's/^\[ *[0-9.]*\] //')" "rhist:syscalls:${event##*/}: error: Not enough memory for a histogram of this size
   Command: hist:keys=common_stacktrace:size=131072
                                             ^" "histograms that memory has no room for are refused, after $made"
-	# One took more than 32 MiB, so no less was left when the next one was refused.
+	# Each took more than 32 MiB, and the next one was refused with no less than that left.
 	left=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo)
 	yes "and leave memory to others ($left kB)" [ "$left" -gt 16384 ]
 	for event in syscalls/sys_enter_[a-f]*; do

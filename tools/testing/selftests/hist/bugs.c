@@ -41,8 +41,8 @@ static int define(const char *text)
 }
 
 /*
- * A line of hist_stats: how many hits of a trigger, the only one of its event with variables, were
- * ignored; -1: none.
+ * Ignored hits of the only trigger with variables of an event, from a line of hist_stats; -1
+ * without such a line.
  */
 static long unresolved(const char *event)
 {
@@ -59,7 +59,7 @@ static long unresolved(const char *event)
 	return count;
 }
 
-/* One text of all that an event has. */
+/* Returns the trigger and hist files of an event as one text. */
 static char *all_of(const char *event)
 {
 	char *trigger = slurp(file_of(event, "trigger")), *hist = slurp(file_of(event, "hist")), *both = NULL;
@@ -72,8 +72,8 @@ static char *all_of(const char *event)
 }
 
 /*
- * Refused with that errno, twice, and with an entry in the log unless C has none; the event stays
- * as it is.
+ * Checks that a text is refused with that errno, twice, and with an entry in the log unless C has
+ * none; the event stays as it is.
  */
 static bool refused(const char *event, const char *text, int error, const char *entry)
 {
@@ -105,7 +105,7 @@ static bool refused(const char *event, const char *text, int error, const char *
 	return right;
 }
 
-/* --- rain of system calls */
+/* --- load of system calls */
 
 struct rain {
 	pthread_t thread;
@@ -158,7 +158,7 @@ static unsigned long end(struct rain rains[CPUS], int cpus)
 	return fired;
 }
 
-/* Whether a key from 1 to most stands in a histogram twice, or something else does. */
+/* Returns true if a key from 1 to most is in a histogram twice, or another line is there. */
 static bool duplicates(const char *hist, const char *field, unsigned long most)
 {
 	char *seen = calloc(most + 1, 1), entry[64];
@@ -281,8 +281,8 @@ static bool interrupted_insertion(void)
 }
 
 /*
- * A record with more frames than a key has room for: what fits is the key, and nothing else is
- * touched.
+ * A record with more frames than fit into a key: the first ones are the key, and memory behind it
+ * stays intact.
  */
 static bool deep_stack(void)
 {
@@ -307,8 +307,8 @@ static bool deep_stack(void)
 }
 
 /*
- * A text that claims to go on behind its record, where another one has left something: it ends with
- * the record.
+ * A string whose length goes beyond its record, into the rest of an older one: it ends with the
+ * record.
  */
 static bool beyond_the_record(void)
 {
@@ -327,7 +327,7 @@ static bool beyond_the_record(void)
 	return right;
 }
 
-/* Hits go on while it is cleared, and none of before is left after. */
+/* A histogram is cleared under hits: none from before is left after. */
 static bool cleared_under_hits(void)
 {
 	struct rain rains[CPUS];
@@ -413,8 +413,8 @@ static void look_at_memory(struct memory *m)
 #define TIMES 1000
 
 /*
- * One object lost each time would show, whatever its size. Not where freed memory is kept by KASAN:
- * there kmemleak tells, in the end, and of a single one.
+ * Returns true unless at least one object was lost each time, whatever its size. Not for KASAN,
+ * which keeps freed memory: there kmemleak finds even a single lost object, in the end.
  */
 static bool memory_is_kept(const struct memory *before)
 {
@@ -513,7 +513,7 @@ static bool helper_left_behind(void)
 	return !define("!rhist_bl") && right;
 }
 
-/* The line of a trigger removes it, whatever its names refer to by then. */
+/* The printed line of a trigger removes it, whatever its names refer to by then. */
 static bool name_of_two(void)
 {
 	static const char line[] = "hist:keys=pid:vals=hitcount:m=$n:sort=hitcount:size=128";
@@ -551,7 +551,7 @@ static bool reference_freed_twice(void)
 	return fails_for_ever(texts, sizeof(texts) / sizeof(*texts));
 }
 
-/* The name of a histogram that was not made is nobody's. */
+/* A histogram that failed to be created leaves its name free. */
 static bool name_left_behind(void)
 {
 	bool right = true;
@@ -592,7 +592,7 @@ static bool modifiers_of_values(void)
 	return right;
 }
 
-/* Bits of a size that are none. */
+/* Sizes out of range. */
 static bool sizes(void)
 {
 	static const char *const wrong[] = { "0", "64", "131073", "9223372036854775809", "18446744073709551615" };
@@ -719,7 +719,7 @@ static bool user_pointers(void)
 	char *end = map + page;
 	const char *const bad[] = {
 		NULL, (char *)1, (char *)-1, (char *)0x8000000000000000, (char *)0xffffffffffffff00, map,
-		memcpy(end - 3, "rhi", 3),	/* goes on where nothing is mapped */
+		memcpy(end - 3, "rhi", 3),	/* goes on into an unmapped page */
 	};
 	const char *const texts[] = {
 		"hist:keys=common_pid:size=128 if filename.ustring ~ \"rhist*\"",
@@ -752,7 +752,7 @@ static bool user_pointers(void)
 
 /* --- coming and going */
 
-/* Triggers are made and removed as fast as it goes, under hits from every CPU. */
+/* Triggers are created and removed at full speed, under hits from every CPU. */
 static bool freed_too_early(void)
 {
 	int times = repeats(20, 60, 2000);
@@ -809,7 +809,10 @@ static bool reader_outlives_event(void)
 	return right;
 }
 
-/* The module whose events have triggers is to go, under hits. */
+/*
+ * Unloading of the module while its events have triggers, under hits: it stays with all hits, or
+ * goes. First the functions to load and unload it; they return 0 or a negative errno.
+ */
 static int load(void)
 {
 	int fd = open(getenv("RHIST_EVENTS"), O_RDONLY | O_CLOEXEC), error = 0;
@@ -861,8 +864,8 @@ static bool module_goes(void)
 }
 
 /*
- * The module of a file in the tree goes while somebody keeps its name: that leads nowhere, and not
- * to the next one.
+ * The module of a file in the tree goes while a process keeps its name: the name leads nowhere, and
+ * not to a new module.
  */
 static bool file_goes(void)
 {
@@ -887,7 +890,7 @@ static bool file_goes(void)
 	return right;
 }
 
-/* --- what needs variables or actions */
+/* --- variables and actions */
 
 /* As many parameters as an event can have fields, and one more. */
 static bool too_many_parameters(void)
@@ -1002,8 +1005,8 @@ static bool user_pointer_in_string(void)
 }
 
 /*
- * A variable that is another one of its trigger, defined by an expression, is the first operand of
- * that.
+ * A variable defined by another one of its trigger, which is an expression; that becomes its first
+ * operand.
  */
 static bool variable_of_expression(void)
 {
@@ -1046,7 +1049,7 @@ static bool variable_of_expression(void)
 	if (!right)
 		note("%s", text);
 	free(text);
-	/* with its own operators that are four */
+	/* Together with its own operators, that makes four. */
 	right = refused(SETPRIORITY, "hist:keys=common_pid:a=which+who+who,b=$a*which-1:size=128", -EINVAL, "Too many subexpressions (3 max)") && right;
 	reset(GETSID);
 	reset(GETPRIORITY);
@@ -1153,7 +1156,7 @@ static bool comes_and_goes(const struct circle *circle, const char *dir, bool re
 	for (int i = 0; i < n; i++) {
 		char *text;
 
-		/* C leaves the trigger for a field, but nothing refers to it */
+		/* C creates the trigger for a field, but nothing refers to it. */
 		if (!strcmp(dir, kernel_dir()))
 			truncate_file(files[i]);
 		text = slurp(files[i]);
@@ -1183,7 +1186,7 @@ static bool circles_of_references(void)
 	}
 	right = !rmdir(instance) && right;
 	free((char *)instance);
-	/* C lets go of it some time after the trigger has been removed */
+	/* C releases it some time after the trigger has been removed. */
 	for (int tries = 0; tries < 100 && (error = define("!rhist_s")) == -EBUSY; tries++)
 		sleep_ms(5);
 	return !error && right;
@@ -1204,8 +1207,8 @@ static bool key_sizes_of_references(void)
 			bool found;
 
 			/*
-			 * the same key, or, with both, numbers that happen to be the same, or not;
-			 * or a key that begins with the other
+			 * Skip pairs with the same key, or, with both, numbers that may be equal by
+			 * chance; or a key that begins with the other.
 			 */
 			if (i == j || (i < 2 && j < 2) || (i < 2 && j == 3))
 				continue;
@@ -1351,13 +1354,13 @@ static bool two_published_sets(void)
 	}
 	blocked = slurp(file_of("synthetic/rhist_blocked", "hist"));
 	waited = slurp(file_of("synthetic/rhist_waited", "hist"));
-	/* The stack of a task that sleeps, and each reader with its own number. */
+	/* The stack belongs to a sleeping task, and each reader sees its own number. */
 	right = right && blocked && waited && strstr(blocked, "nanosleep");
 	for (int i = 0; i < count && right; i += 2)
 		right = strstr(waited, pathf("{ pid: %10d }", pids[i]));
 	/*
-	 * A state is a few bits. What another trigger has read is a number of a task, or of
-	 * microseconds.
+	 * A state has a few bits. A value read by the other trigger would be a number of a task, or
+	 * of microseconds.
 	 */
 	for (char *at = blocked; right && (at = strstr(at, "state:")); at++)
 		right = strtoul(at + strlen("state:"), NULL, 10) <= 0x1000;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every way to call: whatever system call opens, reads, writes or asks of a file or directory below
- * rhist gets the answer that the kernel's own file of that name gives, and has the same effect.
- * 32-bit programs too.
+ * Every way to call: each system call that opens, reads, writes or queries a file or directory
+ * below rhist gets the same answer as on the kernel's own file of that name, and has the same
+ * effect. 32-bit programs too.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -182,15 +182,15 @@ static long uring_reads_here(int fd)
 	long first = uring_rw(&ring, IORING_OP_READ, fd, buffer, 20, -1), second;
 
 	/*
-	 * io_uring polls a file that has poll(): who has read a histogram waits for the next hit of
-	 * it.
+	 * io_uring polls a file that has poll(): after a read of a histogram it waits for the next
+	 * hit of it.
 	 */
 	syscall(SYS_getpgid, 1);
 	second = uring_rw(&ring, IORING_OP_READ, fd, buffer + 20, 20, -1);
 	return first < 0 ? first : second < 0 ? second : first + second;
 }
 
-/* --- anything else that can be asked of a descriptor */
+/* --- all other system calls on a descriptor */
 
 static long maps(int fd)
 {
@@ -272,7 +272,7 @@ static long asks_what_is_below(int fd)
 static const struct reading {
 	const char *name;
 	long (*run)(int fd);
-	bool uring, again;	/* again: in a short run also where user-mode Linux has shown it */
+	bool uring, again;	/* again: a short run has it even if user-mode Linux runs it, too */
 } readings[] = {
 	{ "read()", reads, false, false }, { "read() of a byte each", reads_a_byte_each, false, false },
 	{ "read() of seven bytes each", reads_seven, false, false }, { "read() of a page each", reads_pages, false, false },
@@ -306,7 +306,7 @@ static long pwrites(int fd) { return answer(pwrite(fd, trigger, strlen(trigger),
 static long pwrites_later(int fd) { return answer(pwrite(fd, trigger, strlen(trigger), 7)); }
 static long pwrites_before(int fd) { return answer(pwrite(fd, trigger, strlen(trigger), -1)); }
 
-/* A page, the last byte of which is at its end: the next one cannot be read. */
+/* The command ends with its page; the next page is unreadable. */
 static long writes_over_the_edge(int fd)
 {
 	char *at = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -527,7 +527,7 @@ static const char *dir_of(int side)
 	return side ? tracing_dir() : kernel_dir();
 }
 
-/* A trigger on both sides that has counted the same hits, and an error that both list. */
+/* Sets up both sides: a trigger that has counted the same hits, and an error in both logs. */
 static void prepare(void)
 {
 	for (int side = 0; side < 2; side++) {
@@ -769,7 +769,7 @@ int main(void)
 	}
 	for (unsigned int i = 0; i < sizeof(dirs) / sizeof(*dirs); i++)
 		for (unsigned int j = 0; j < sizeof(readings) / sizeof(*readings); j++) {
-			/* The top directory has an owner, a mode and links of its own. */
+			/* Owner, mode and links of the top directory differ. */
 			if (!strcmp(dirs[i], ".") && readings[j].run == asks)
 				continue;
 			if (readings[j].uring ? have_uring : !rest_only() || readings[j].again)
@@ -777,9 +777,7 @@ int main(void)
 		}
 	for (unsigned int i = 0; i < sizeof(written) / sizeof(*written); i++)
 		for (unsigned int j = 0; j < sizeof(writings) / sizeof(*writings); j++) {
-			/*
-			 * It has poll(), and is never ready to be written: io_uring waits for ever.
-			 */
+			/* With poll(), and never ready to be written: io_uring waits for ever. */
 			if (writings[j].uring && strstr(written[i], "/hist"))
 				continue;
 			if (writings[j].uring ? have_uring : !rest_only() || writings[j].again)

@@ -14,13 +14,13 @@ struct ceiling {
 	 * longer or shorter.
 	 */
 	unsigned int most;
-	/* Why it need not occur there; NULL if it has to. */
+	/* Reason why it may occur nowhere; NULL if it has to occur. */
 	const char *seldom;
 	/* Returns true if this kernel needs no limit; may be NULL. */
 	bool (*unlimited)(void);
 };
 
-/* How often it was met, and by how many scripts, counted when each is done. */
+/* Times it was met, and number of scripts with it, counted when each is done. */
 struct tally {
 	unsigned int met, before, scripts;
 };

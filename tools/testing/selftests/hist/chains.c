@@ -61,7 +61,7 @@ struct account {
 	unsigned long long hits, entries, dropped, unresolved, missed, lost;
 };
 
-/* Of the first trigger of an event in the top directory. */
+/* Reads the account of the first trigger of an event in the top directory. */
 static struct account account(const char *event)
 {
 	struct account a = { 0 };
@@ -185,7 +185,7 @@ static void wrong(struct worker *w, const char *what, const char *detail)
 		snprintf(w->why, sizeof(w->why), "%s: %s", what, detail);
 }
 
-/* --- variables that are read once */
+/* --- read-once variables */
 
 /*
  * All consumers ask for the same four variables, which producers set all the time. The values they
@@ -231,8 +231,8 @@ static void taken_at_most_once(const char *reference)
 }
 
 /*
- * Variables of many keys are set, and then all ask for all of them: one hit gets each. @reference
- * is as above.
+ * Variables of many keys are set, and then all consumers ask for all of them: one hit gets each.
+ * @reference is as above.
  */
 static void taken_exactly_once(const char *reference)
 {
@@ -294,10 +294,7 @@ static void *listen(void *arg)
 	return NULL;
 }
 
-/*
- * A histogram counts all hits of a synthetic event, whether it is all that listens or not, while
- * that changes.
- */
+/* A histogram counts all hits of a synthetic event while other listeners come and go. */
 static void listened(void)
 {
 	unsigned long count = long_run() ? 40000 : slow_kernel() ? 1000 : 4000, asked = 0;
@@ -334,7 +331,7 @@ static void listened(void)
 
 /* --- strings */
 
-/* One of the texts that were stored: a letter over and over. */
+/* Returns true if the text is one of the stored ones: a letter, repeated. */
 static bool is_whole(const char *text, size_t len, unsigned long first, unsigned long last)
 {
 	char whole[RHIST_TEXT + 1];
@@ -365,8 +362,8 @@ static void whole_strings(void)
 
 		for (int i = 0; i < n; i++) {
 			/*
-			 * 16 of 5, 254 of 6, 255 of 7, 255 of 8: for long all the same, or each
-			 * time another
+			 * Strings have 16 bytes for number 5, 254 for 6, and 255 for 7 and 8: for
+			 * long the same ones, or another one each time.
 			 */
 			bool one = (i + round) % 2;
 
@@ -429,8 +426,8 @@ struct watched {
 };
 
 /*
- * The amount that is saved is ten times the number that is tracked, and its last two bits are in
- * the name and the key.
+ * The saved amount is ten times the tracked number, whose last two bits are in the name and the
+ * key.
  */
 static void watch_once(struct watched *w)
 {
@@ -495,7 +492,7 @@ static void saved(const char *handler, const char *label, bool grows)
 	for (unsigned int i = 0; i < 4 && grows; i++)
 		right = right && w.last[(highest - i) % 4] == highest - i;
 	ok(right || a.missed, "%s: the last is the largest of all, or one is counted as missed", handler);
-	/* and the cell is as good as before */
+	/* Afterwards the cell still works. */
 	all[0] = (struct order){ .event = "wake", .context = "task", .first = highest + 1, .count = 4, .keys = 4 };
 	fire(all, 1);
 	watch_once(&w);
@@ -509,7 +506,7 @@ static void saved(const char *handler, const char *label, bool grows)
 
 #define DEEP 4		/* synthetic events that nest on a CPU */
 
-/* An event that makes itself happen. */
+/* A trigger on a synthetic event that fires the same event. */
 static void self_feeding(void)
 {
 	unsigned long count = slow_kernel() ? 500 : 2000;
@@ -631,7 +628,7 @@ static void interrupted(bool strings)
 /* --- stacks */
 
 #define STACKS "/sys/module/" MODULE "/parameters/stacks"
-#define LEFT 1536	/* bytes of a stack that nobody may use */
+#define LEFT 1536	/* bytes of a stack that must stay free */
 
 /* Fills the free stack slots of all CPUs, to see how many stay free later. */
 static void fill_stacks(void)
@@ -646,7 +643,7 @@ static void fill_stacks(void)
 	}
 }
 
-/* How much of a task's stack, an interrupt's and an NMI's was left. */
+/* Checks how much of the stacks of tasks, interrupts and NMIs stayed free. */
 static bool stacks_left(unsigned int least, const char *who)
 {
 	unsigned long left[3] = { 0 };
@@ -661,9 +658,9 @@ static bool stacks_left(unsigned int least, const char *who)
 }
 
 /*
- * Chains with what takes most of a stack: keys of a string and a stack, and stacks that are saved.
- * First in each context; then in all at once; and then in softirqs with a hard interrupt at every
- * frame of each stack that they unwind.
+ * Chains with large users of the stack: keys of a string and a stack, and saved stacks. First in
+ * each context; then in all at once; and then in softirqs with a hard interrupt at every frame of
+ * each stack that they unwind.
  */
 static void deep(void)
 {
@@ -737,13 +734,13 @@ static const struct link {
 		  "onmatch(sched.sched_waking).trace(rhist_lat,$lat,next_pid,next_comm):size=512" },
 	{ "synthetic/rhist_lat", "hist:keys=pid:l=lat:p=pid:onmax($l).save(comm):onmatch(synthetic.rhist_lat).trace(rhist_far,$l,$p):size=512" },
 	{ "synthetic/rhist_far", "hist:keys=pid:m=lat:onchange($m).save(lat):vals=lat:size=512" },
-	/* one with a helper on the first event, and a second user of the variable */
+	/* One with a helper on the first event, and a second user of the variable. */
 	{ SWITCH, "hist:keys=next_pid:wait=common_timestamp.usecs-$ts0:onmatch(sched.sched_waking).trace(rhist_far,$wait,prio):size=512" },
 };
 
 #define LINKS (sizeof(links) / sizeof(*links))
 
-/* Tasks that wake each other up, so that all links have something to do. */
+/* Tasks that wake each other up, so that all links of the chain get hits. */
 static void *rain(void *cpu)
 {
 	struct timespec t = { 0, 50000 };
@@ -774,7 +771,7 @@ static void *change(void *arg)
 				wrong(w, link->text, errno_name(error));
 			break;
 		case 4 ... 6:
-			/* or it is what another one refers to */
+			/* Another trigger may refer to it. */
 			error = append(trigger, pathf("!%s", link->text));
 			if (error && error != -EBUSY && error != -EINVAL)
 				wrong(w, pathf("!%s", link->text), errno_name(error));
@@ -814,7 +811,7 @@ static void *look(void *arg)
 	return NULL;
 }
 
-/* An instance with a chain of its own, which keeps it. */
+/* An instance with a chain of its own; the chain keeps the instance. */
 static void *make_and_remove(void *arg)
 {
 	struct worker *w = arg;
@@ -887,7 +884,7 @@ static void coming_and_going(long ms)
 		nothing = idle(links[i].event) && nothing;
 	ok(nothing, "all can be removed, and nothing is left");
 
-	/* and the chain works as on the first day */
+	/* The chain still works. */
 	for (unsigned int i = 0; i < LINKS; i++)
 		add(links[i].event, links[i].text);
 	for (long i = 0; i < n_cpus; i++)

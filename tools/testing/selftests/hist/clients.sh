@@ -29,7 +29,7 @@ clean_all()
 }
 clean_all
 
-# over DIRECTORY COMMAND...: with this directory in the place of the kernel's
+# over DIRECTORY COMMAND...: runs it with this directory in place of the kernel's
 over()
 {
 	DIRECTORY=$1 unshare -m sh -c 'mount --bind "$DIRECTORY" /sys/kernel/tracing && shift && exec "$@"' sh "$@"
@@ -66,7 +66,7 @@ act()
 # last_hits FILE: of the last histogram
 last_hits() { sed -n 's/^    Hits: //p' "$1" | tail -n 1; }
 
-# counted FILE: entries with how often they were hit, without the times that were summed up or saved
+# counted FILE: prints entries with their hitcounts, without values, which are times
 counted() { sed -nE 's/^(\{.*\} hitcount: *[0-9]+).*/\1/p' "$1" | sort; }
 
 # query PROGRAM NAME TRIGGERS EVENT KEYS OPTIONS SQL: the program creates the same on both sides:

@@ -19,8 +19,8 @@ case $stable$unstable in
 esac
 is "$(grep ^clock hist_stats)" "clock: global, $expected a lock" "the lock is left out where the kernel's clock is one"
 
-# A task on each processor, woken up from any: from being woken up by one processor to running on
-# another one.
+# A task on each processor, woken up from any: latency from the wake-up on one processor to running
+# on another.
 echo 'hist:keys=pid:ts0=common_timestamp if comm == "rhist_woken"' >$waking/trigger
 echo 'hist:keys=next_pid:vals=(common_timestamp-$ts0).dist if next_comm == "rhist_woken"' >$switch/trigger
 cp "$OUT/fire" "$work/rhist_woken"
@@ -31,7 +31,7 @@ while [ $cpu -lt "$tasks" ]; do
 	"$work/rhist_woken" -c $cpu -i <"$work/to$cpu" >"$work/from$cpu" &
 	cpu=$((cpu + 1))
 done
-# say CPU FILE: has the task of a processor answer, again and again
+# say CPU FILE: makes the task of a processor answer, again and again
 say()
 {
 	exec 7>"$work/to$1" 8<"$work/from$1"

@@ -44,8 +44,8 @@ scene()
 		: >error_log
 	done
 	step $ONE "!traceoff"
-	# from the kernel, from us, and from a file that is the kernel's in both: in the order of
-	# their times
+	# From the kernel, from us, and from a file that is the kernel's in both: in the order of
+	# their times.
 	tick
 	step $ONE "hist:keys=nosuch"
 	tick
@@ -55,7 +55,7 @@ scene()
 	c_entries error_log
 	: >error_log
 	cat error_log
-	# the order of all of them, with histograms among them
+	# The order of all triggers, with histograms among them.
 	step $ONE "hist:keys=pid"
 	step $ONE "traceoff:1 if pid == 123456"
 	step $ONE "hist:keys=$COMM if pid == 1"
@@ -67,7 +67,7 @@ pid == 123457"
 	step $ONE "enable_event:syscalls:sys_enter_getsid if pid == 77"
 	step $ONE "disable_event:syscalls:sys_exit_getsid:5 if pid == 78"
 	cat $TWO/enable $ONE/enable
-	# and with what means histograms, while older and newer ones go
+	# With commands for histograms, while older and newer triggers go.
 	step $ONE "enable_hist:syscalls:sys_enter_getsid"
 	step $ONE "!stacktrace"
 	step $ONE "stacktrace"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The same trigger on the kernel's own event and on ours, the same events: the entries are the same
- * bytes in the same order, and so are totals and lines. The kernel's own implementation is the
- * measure.
+ * The same trigger on the kernel's own event and on ours, and the same events: entries, totals and
+ * lines are equal, byte by byte and in order. The kernel's own implementation is the measure.
  */
 #define _GNU_SOURCE
 #include <sys/uio.h>
@@ -172,7 +171,7 @@ static const char *lacking(const struct comparison *with)
 {
 	if (!c_scales_all() && strstr(with->trigger, ".log2"))
 		return "C shifts by 64";
-	/* Other events have a field of this name. */
+	/* Events of system calls lack a field of this name. */
 	if (!c_has_comm() && strstr(with->event, "syscalls/")) {
 		char keys[256];
 
@@ -287,12 +286,12 @@ static char *manners(const char *dir)
 		ADD(said, lseek(fd, 10, SEEK_SET));
 		got = read(fd, buffer, 20);
 		add(said, "%zd %.*s\n", got, (int)(got > 0 ? got : 0), buffer);
-		/* from the start it is made anew */
+		/* From the start on, the text is made anew. */
 		syscall(SYS_getpgid, 99);
 		ADD(said, lseek(fd, 0, SEEK_SET));
 		while ((got = read(fd, buffer, sizeof(buffer))) > 0)
 			add(said, "%.*s", (int)got, buffer);
-		/* another descriptor has its own place */
+		/* Each descriptor has its own position. */
 		got = read(other, buffer, 11);
 		add(said, "%zd %.*s\n", got, (int)(got > 0 ? got : 0), buffer);
 		ADD(said, read(other, nowhere, 11));
@@ -328,7 +327,10 @@ static void reading(void)
 	free(ours);
 }
 
-/* User-mode Linux makes this comparison, too, and an earlier one is of the same event. */
+/*
+ * Returns true if user-mode Linux makes this comparison, too, and an earlier one is of the same
+ * event.
+ */
 static bool shown_elsewhere(unsigned int which)
 {
 	const struct comparison *with = &comparisons[which];

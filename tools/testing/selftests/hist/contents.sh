@@ -58,7 +58,7 @@ echo "hist:keys=family if daddr_v6.ip == 127.0.0.0/8 && $established" >>$state/t
 echo 'hist:keys=daddr.ip' >tcp/tcp_probe/trigger
 fire tcp 5000:2
 fire tcp6 5000:3
-# Both ends of a connection are here.
+# Both ends of the connection are on this machine.
 is "$(hits $state/hist)" "daddr_v6=127.0.0.1 4
 daddr_v6=::1 6
 family=2 4

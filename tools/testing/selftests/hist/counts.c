@@ -207,7 +207,7 @@ static void distribution(const char *name, const char *dist, unsigned long most,
 	if (!few) {
 		double p50 = number(text, " p50: "), p99 = number(text, " p99: ");
 
-		/* The values with these ranks. */
+		/* Values of these ranks. */
 		double half = (most + 1) / 2, most_of = (most * 99 + 99) / 100;
 
 		ok(p50 >= half / 1.0443 && p50 <= half * 1.0443 && p99 >= most_of / 1.0443 && p99 <= most_of * 1.0443,
@@ -246,7 +246,7 @@ static void fire_on_all(unsigned long per_thread)
 		pthread_join(thread[i], NULL);
 }
 
-/* Checks the numbers of hits and of rejected hits that are shown for an event. */
+/* Checks an event's numbers of hits and of rejected hits. */
 static void filtered(const char *name, const char *event, unsigned long long hits, unsigned long long rejected)
 {
 	unsigned long long h, r;
@@ -257,7 +257,7 @@ static void filtered(const char *name, const char *event, unsigned long long hit
 		note("told: %lld hits, %lld rejected", h, r);
 }
 
-/* A part of the calls is rejected, on each way that a hit can take to a filter. */
+/* Some of the calls are rejected, on each path that a hit can take to a filter. */
 static void rejected(unsigned long per_thread)
 {
 	static const struct {
@@ -304,7 +304,7 @@ static void rejected(unsigned long per_thread)
 	filtered("paused", enter, calls / 4, calls / 4 * 3);
 	truncate_file(trigger);
 
-	/* Ways on which a variable would be read. */
+	/* Paths that would read a variable. */
 	ok(!append(trigger, "hist:keys=pid:ts0=common_timestamp.usecs") && !append(synthetic, "rhist_c u64 lat"),
 	   "a variable, and a synthetic event");
 	for (int traced = 0; traced < 2; traced++) {

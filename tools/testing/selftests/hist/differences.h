@@ -7,7 +7,7 @@
 #include "errorlog.h"
 #include "grammar.h"
 
-/* How one side took a command, and what its files say then. */
+/* One side's errno for a command, and its files after that. */
 struct answer {
 	int error;			/* 0, or a negative errno */
 	char *log;			/* the entries that it made, without the times */
@@ -75,7 +75,7 @@ static bool nameless(const struct question *q)
 	       strcasestr(said, "stacktrace.bucket");
 }
 
-/* A width, an operator, or a constant as a key or a value. */
+/* Returns true for a width, an operator, or a constant as a key or a value. */
 static bool not_compared_in_c(const char *before)
 {
 	static const char *const words[] = { "keys=", "key=", "vals=", "values=", "val=", "," };
@@ -110,7 +110,7 @@ static bool seventeen(const struct question *q)
 	return refused_as(&q->ours, "Too many variables defined");
 }
 
-/* Has a list of the command, which C refuses, more than it takes? */
+/* Returns true if a list of the command is longer than C accepts. */
 static bool longer_lists(const struct question *q)
 {
 	static const struct {
@@ -142,7 +142,7 @@ static bool cut_definition(const struct question *q)
 	return strchr(q->before, '$') && strpbrk(q->before, "+-*/");
 }
 
-/* The times and stacks may be others, but not how many they are. */
+/* Times and stacks may differ, but not the number of hits. */
 static bool same_hits(const struct question *q)
 {
 	struct totals c, ours;
@@ -165,8 +165,8 @@ static bool times(const struct question *q)
 }
 
 /*
- * An array that the event does not write to its end: in C, entries that are equal are in the order
- * of all its bytes.
+ * Returns true for arrays whose end the event does not write: in C, equal entries are ordered by
+ * all bytes.
  */
 static bool rest_of_text(const struct question *q)
 {
@@ -205,7 +205,7 @@ static bool many_percent(const struct question *q)
 	return (strstr(q->before, ".percent") || strstr(q->before, ".graph")) && strstr(q->ours.hist, "[ERROR]");
 }
 
-/* Widths of 2^63 and more as they are. */
+/* Prints widths of 2^63 and more as unsigned. */
 static void unsigned_widths(char *text)
 {
 	while ((text = strstr(text, ".buckets=-"))) {
@@ -232,7 +232,7 @@ static bool wrapped_group(const struct question *q)
 	return cpus && strchr(cpus, '/');
 }
 
-/* Is there a field that C has only since? */
+/* Returns true for a field that C has only in newer kernels. */
 static bool newer_field(const struct question *q)
 {
 	if (!c_has_comm() && names_comm(q->before))
@@ -241,7 +241,7 @@ static bool newer_field(const struct question *q)
 		return true;
 	if (!c_counts_preemption() && strstr(q->said, "preempt_count"))
 		return true;
-	/* Fields of a fixed length, which may have anything behind the NUL. */
+	/* Fields of a fixed length, with arbitrary bytes behind the NUL. */
 	return !c_compares_all() && (strstr(q->before, "dirty") || strstr(q->before, "newcomm") || strstr(q->before, "oldcomm"));
 }
 

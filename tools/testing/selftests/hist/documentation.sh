@@ -81,7 +81,7 @@ awk -v newline="$newline" '
 	showing { print "shown", $0 }
 ' "$document" >"$work/document"
 
-# Where another kernel runs natively, it has done what needs no network.
+# A kernel that runs natively elsewhere has tested all that needs no network.
 if rest_only; then
 	needed='events/(net|tcp)/|recvfrom'
 	awk '/^(command|show) / { left_out = /kmem|raw_syscalls|sys_enter_read\// } !(left_out && /^(command|show|shown)/)' \
@@ -104,13 +104,13 @@ clean()
 	: >error_log
 }
 
-# entries that are made for the histograms of the document: by processes of the name it gives them
+# Creates entries for the histograms of the document: by processes with the names used there.
 cp "$(command -v dash)" "$work/cyclictest"
 mkfifo "$work/fifo"
 act()
 {
-	# One that is created, sleeps, and says that it has begun and ended; and is waited for
-	# without being disturbed.
+	# A process that is created, sleeps, and reports its begin and end; the waiter is not
+	# disturbed.
 	"$work/cyclictest" -c '
 		for i in 1 2 3 4; do
 			printf start >trace_marker
@@ -210,8 +210,8 @@ play()
 		command)
 			line=${rest%% *}
 			text=$(printf '%s\n' "${rest#* }" | sed -E "s#/sys/kernel/(debug/)?tracing#$directory#g" | tr "$newline" '\n')
-			# As it is meant: the lines are joined, within a trigger without blanks but
-			# for those before its filter.
+			# The intended command: lines are joined, without blanks in a trigger except
+			# before its filter.
 			case $1$text in
 			"meantecho 'hist:"*) text=$(printf '%s\n' "$text" | sed -E ':a; /\\$/ { N; s/[ \t]*\\\n[ \t]*//; ta }; s/([^ ])if ([a-z_]* *==)/\1 if \2/') ;;
 			meant*) text=$(printf '%s\n' "$text" | sed -E ':a; /\\$/ { N; s/[ \t]*\\\n[ \t]*/ /; ta }') ;;

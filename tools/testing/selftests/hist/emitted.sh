@@ -10,8 +10,8 @@ cd "$TRACING" || exit 1
 num=events/synthetic/rhist_num txt=events/synthetic/rhist_txt next=events/synthetic/rhist_next
 enter=events/raw_syscalls/sys_enter
 
-# first FILE: where the stacks of a histogram begin, each function once, and how many functions in
-# them are rhist's
+# first FILE: prints the first functions of a histogram's stacks, each once, and how many functions
+# in them are rhist's
 first()
 {
 	awk '/\[rhist\]/ { own++ }
@@ -25,7 +25,7 @@ first()
 		END { for (i = 1; i <= count; i++) printf "%s ", names[i]; print ", " own + 0 }' "$1"
 }
 
-# clear EVENT: takes all triggers away, those first that refer to others
+# clear EVENT: removes all triggers, first those that refer to others
 clear()
 {
 	for e in $num $txt $next "events/$1" $enter; do
@@ -55,8 +55,8 @@ for definition in 'rhist_num u64 x' 'rhist_txt u64 x; char c[]' 'rhist_next u64 
 	yes "$definition" sh -c 'echo "$1" >>synthetic_events' sh "$definition"
 done
 
-# way EVENT NAME: has hits of the event make a synthetic one happen, which is $made. The event of
-# the kernel's own files is enabled, too, where the name ends with ",C".
+# way EVENT NAME: makes hits of the event fire a synthetic one, named $made. If the name ends with
+# ",C", the event is enabled in the kernel's own files, too.
 way()
 {
 	made=$num
@@ -84,7 +84,7 @@ way()
 	esac
 }
 
-# event SYSTEM/NAME COMMAND...: all ways, for an event that the command fires
+# event SYSTEM/NAME COMMAND...: tests all ways with an event that the command fires
 event()
 {
 	system=${1%/*} name=${1#*/} event=events/$1
@@ -132,7 +132,7 @@ if [ -e "$RHIST_EVENTS" ]; then
 	for context in task softirq hardirq nmi; do
 		numbers() { taskset 1 sh -c "echo 'numbers $context 0 1 40 4' >/dev/rhist_events"; }
 		[ $context != nmi ] || have_probes || continue
-		# In an NMI so many events do not nest.
+		# That many events do not nest in an NMI.
 		[ $context != nmi ] || ways="max change match alone text max,C text,C"
 		event rhist_events/numbers numbers
 	done

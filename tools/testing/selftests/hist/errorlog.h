@@ -20,7 +20,7 @@ static const char *const log_additions[][2] = {
 	{ "Error", "expecting a term that begins with the name of a field" },
 };
 
-/* The entries for commands that are taken. */
+/* Log entries for accepted commands. */
 static const char *const log_notes[] = {
 	"No closing paren found, taken as if it were at the end",
 	"Not removed, a variable is used by the trigger of ",

@@ -7,22 +7,18 @@
 #include "errorlog.h"
 
 enum verdict {
-	/*
-	 * the answer is C's: errno, and the entries of error_log, but for what ours says beside
-	 * them (errorlog.h)
-	 */
+	/* same as C: errno, and the entries of error_log, except ours beside them (errorlog.h) */
 	SAME,
-	OPERATOR,	/* as SAME; C takes it if it wants no operands */
+	OPERATOR,	/* as SAME; accepted by a C that allows an operator without operands */
 	TAKEN,	/* Accepted; the log entry is C's. */
-	OURS,	/* C refuses it, and ours takes it */
+	OURS,	/* C refuses it, and we accept it */
 	/*
-	 * EINVAL and an entry of our own; C is not asked, since its shift by 64 gets a report of
-	 * UBSAN
+	 * EINVAL and an entry of our own; C is not asked, since its shift by 64 makes UBSAN report
 	 */
 	SILENT,
 };
 
-/* A synthetic event whose fields are called as what C has not. */
+/* A synthetic event with fields named like rhist's extensions. */
 #define BEYOND "synthetic/beyond"
 #define BEYOND_FIELDS "beyond u64 min; u64 max; u64 avg; u64 dist; u64 on; u64 unit; u64 limit; u64 quantiles; u64 buckets"
 
@@ -121,7 +117,7 @@ static const struct text {
 	T(SAME, "hist:keys=pid:on(pid"), T(SAME, "hist:keys=pid:vals=()"), T(SAME, "hist:keys=(pid)"),
 	T(SAME, "hist:keys=pid:x=(pid)"),
 	T(SAME, "hist:keys=nosuch.ips"), T(SAME, "hist:keys=pid.strings"), T(SAME, "hist:keys=pid if pid.ip == 1.2.3.4"),
-	/* the same where fields are called so */
+	/* The same with fields of these names. */
 	ON(BEYOND, OURS, "hist:keys=min:vals=min.min,max.max,dist.dist,avg.avg"), ON(BEYOND, OURS, "hist:keys=limit:limit(5)"),
 	ON(BEYOND, OURS, "hist:keys=on:vals=dist.dist:unit(s):quantiles(5):buckets(2)"), ON(BEYOND, OURS, "hist:keys=unit.log2=2"),
 	ON(BEYOND, OURS, "hist:keys=dist:vals=(quantiles-buckets).max"), ON(BEYOND, SAME, "hist:keys=min:on(on)"),
@@ -255,7 +251,7 @@ static const struct said {
 
 static const char *const default_event = "syscalls/sys_enter_getpgid";
 
-/* The trigger that is there all the time. */
+/* The trigger that stays during all tests. */
 static const char *standing(void)
 {
 	return c_has_comm() ? "hist:keys=common_comm:size=256" : "hist:keys=common_pid:size=256";
@@ -284,12 +280,12 @@ static const char *trigger(const char *dir, const char *event)
 	return pathf("%s/events/%s/trigger", dir, event);
 }
 
-/* Everything about an event that a refused command must leave as it is. */
+/* Returns everything about an event that a refused command must leave unchanged. */
 static char *state(const char *event)
 {
 	char *line = slurp(trigger(tracing_dir(), event)), *hist, *both = NULL;
 
-	/* C's are taken off and put back */
+	/* C's histograms are removed and put back. */
 	hist = testing_c() ? strdup("") : slurp(pathf("%s/events/%s/hist", tracing_dir(), event));
 	if (!line || !hist || asprintf(&both, "%s%s", line, hist) < 0)
 		both = strdup("(unreadable)");
@@ -309,7 +305,8 @@ static void undo(const char *dir, const char *event, const char *text, size_t le
 }
 
 /*
- * Asks C, and leaves it with nothing but the standing trigger. The lines are those after a success.
+ * Gives C the command, and leaves only the standing trigger there. `lines` are the triggers after a
+ * success.
  */
 static int ask_c(const char *event, const char *text, size_t len, char **log, char **lines)
 {
@@ -329,7 +326,7 @@ static int ask_c(const char *event, const char *text, size_t len, char **log, ch
 	return error;
 }
 
-/* Whether a command names common_comm, which the C of this kernel does not have. */
+/* Returns true if a command names common_comm, which this kernel's C lacks. */
 static bool names_newer(const char *text, size_t len)
 {
 	char *copy = strndup(text, len);
@@ -412,7 +409,7 @@ static void check(enum verdict verdict, const char *event, const char *text, siz
 	free(log);
 }
 
-/* Texts about as long as a page, which is more than is taken. */
+/* Texts about as long as a page, the limit. */
 static void lengths(void)
 {
 	static const size_t sizes[] = { 255, 256, 257, 300, 1000, 4094, 4095, 4096, 4097, 5000, 65536 };
@@ -428,7 +425,7 @@ static void lengths(void)
 		memcpy(text + sizes[i] - 15, "hist:keys=nosuc", 15);
 		check(SAME, NULL, text, sizes[i]);
 	}
-	/* All but one byte of a page that say something right; C and we take it alike */
+	/* Valid texts of one byte less than a page; C and rhist accept both. */
 	memset(text, ' ', page);
 	memcpy(text, "hist:keys=pid", 13);
 	ok(!put_len(trigger(tracing_dir(), default_event), O_APPEND, text, page - 1), "%zu bytes are taken", page - 1);
@@ -438,8 +435,8 @@ static void lengths(void)
 }
 
 /*
- * Is the latest entry this one? The command is the end of `marked`, in which a ^ is where the caret
- * is.
+ * Returns true if this is the latest entry. The command ends with `marked`, in which a ^ marks the
+ * caret.
  */
 static bool is_last(const char *location, const char *text, const char *marked)
 {
@@ -458,13 +455,13 @@ static bool is_last(const char *location, const char *text, const char *marked)
 	return good;
 }
 
-/* Is this the latest entry, of no command? C has none. */
+/* Returns true if this is the latest entry, without a command. C has none. */
 static bool told(const char *text)
 {
 	return testing_c() || is_last("rhist:syscalls:sys_enter_getpgid", text, "^");
 }
 
-/* Memory that is not there, and no bytes at all. */
+/* Unmapped memory, and zero bytes. */
 static void odd_writes(void)
 {
 	const char *volatile bad = (const char *)8;
@@ -495,7 +492,7 @@ static void sentences(void)
 		int error, c_error;
 
 		snprintf(text, sizeof(text), "%.*s%s", (int)(caret - said[i].marked), said[i].marked, caret + 1);
-		/* one byte at least, or nothing is done */
+		/* At least one byte: an empty write does nothing. */
 		if (!*text)
 			strcpy(text, " ");
 		if (access(trigger(kernel_dir(), event), F_OK)) {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Event probes: events that the kernel makes in a trigger of another event. Histograms on them count
-# what C counts, whoever else has them enabled, and whatever goes first.
+# Event probes: events that the kernel makes in a trigger of another event. Their histograms count
+# the same as C's, whoever else enables the events, and in whatever order listeners go.
 
 . "$(dirname "$0")/../lib/tracing.sh"
 
@@ -14,21 +14,22 @@ have_probes && [ "$TRACING" != "$KERNEL" ] || { skip "event probes" "not in this
 # define TEXT...: dynamic events
 define() { for text; do is "$(io write "$DYNAMIC" a "$text")" OK "$text"; done; }
 
-# both EVENT TEXT: the same trigger for C and rhist
+# both EVENT TEXT: adds the same trigger for C and rhist
 both()
 {
 	is "$(io write "$KERNEL/events/$1/trigger" a "$2") $(io write "$TRACING/events/$1/trigger" a "$2")" "OK OK" "$1: $2"
 }
 
-# counted EVENT NAME HITS: what C and rhist have counted
+# counted EVENT NAME HITS: checks the counts of C and rhist
 counted()
 {
 	is "$(entries "$TRACING/events/$1/hist")" "$(entries "$KERNEL/events/$1/hist")" "$2: the entries are C's"
 	is "$(total Hits "$TRACING/events/$1/hist")" "$3" "$2: hits"
 }
 
-# targets: an event probe on each kind of event that can have one. The lines say: name, what fires
-# it and how often, the target and the fields. Nobody else has any of them enabled.
+# targets: tests an event probe on each kind of event that can have one. A line has the name, the
+# command that fires it, the number of hits, the target and the fields. Nobody else has any of them
+# enabled.
 targets()
 {
 	insmod "$RHIST_EVENTS" || return
@@ -86,8 +87,8 @@ step()
 # hits DIR: of the histogram there, or none
 hits() { total Hits "$1/events/$PROBE/hist" 2>/dev/null; }
 
-# orders: whatever the order in which an event probe is enabled, counted by C, counted by rhist, and
-# all that undone, each gets the hits of its own time, and nothing stays behind.
+# orders: in each order of enabling an event probe, counting it by C, counting it by rhist, and
+# undoing all that, each listener gets the hits of its own time, and nothing stays behind.
 orders()
 {
 	for place in '. .' ". $X" "$X ." "$X $X"; do
@@ -121,7 +122,7 @@ orders()
 	done
 }
 
-# together: several on one target, which is counted, too
+# together: several probes on one target, which is counted, too
 together()
 {
 	define 'e:rhist_p syscalls.sys_enter_chdir name=+0($filename):ustring' \
@@ -155,7 +156,7 @@ kept()
 		is "$(io write $DYNAMIC a -:rhist_p)" EBUSY "$top: it cannot be removed while it is counted"
 		echo '!hist:keys=name' >>"$top/events/$PROBE/trigger"
 	done
-	# The module takes its histogram along.
+	# Unloading the module removes its histogram.
 	echo hist:keys=name >>"$TRACING/events/$PROBE/trigger"
 	fire chdir /rhist/e
 	yes "the module can go" rmmod rhist
@@ -165,7 +166,7 @@ kept()
 	yes "and come back" insmod "$RHIST_KO"
 }
 
-# readers: who reads the histograms of an event probe does not keep it from being removed
+# readers: reading the histograms of an event probe does not block its removal
 readers()
 {
 	while :; do
@@ -184,7 +185,7 @@ readers()
 	is $refused 0 "it can be removed while its files are read"
 }
 
-# instances: an event probe is counted where the histogram is, and goes with it
+# instances: an event probe is counted in the histogram's instance, and goes with it
 instances()
 {
 	define 'e:rhist_p syscalls.sys_enter_chdir name=+0($filename):ustring'

@@ -27,7 +27,7 @@ clean()
 } 2>/dev/null
 clean
 
-# --- when it cannot be done
+# --- errors
 
 # refused STATUS SENTENCE NAME COMMAND...
 refused()

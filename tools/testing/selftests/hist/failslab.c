@@ -27,7 +27,7 @@ static const struct target targets[] = {
 	{ .event = GETPGID, .text = "hist:keys=pid:size=65536" },
 	{ .event = "kprobes/rhist_n", .text = "hist:keys=pid:size=128", .second = "hist:keys=common_cpu:size=128" },
 	{ .event = "sched/sched_waking", .text = "hist:keys=comm:size=128" },
-	/* a filter, an expression, a stack, times; then names of tasks, and a name to be shared */
+	/* A filter, an expression, a stack, times; then names of tasks, and a shared name. */
 	{ .event = GETPGID,
 	  .text = "hist:keys=common_stacktrace,pid.log2:vals=pid,common_timestamp-5:sort=pid.descending,hitcount:size=128"
 	  " if pid < 100 && common_pid != 0",
@@ -38,7 +38,10 @@ static const struct target targets[] = {
 	{ .event = "ftrace/print", .text = "hist:keys=common_comm:size=128" },
 	{ .event = IN_INSTANCE "ftrace/print", .text = "hist:keys=common_comm:size=128" },
 	{ .event = IN_INSTANCE "sched/sched_waking", .text = "hist:keys=common_cpu:size=128" },
-	/* variables, strings and stacks among them; a sibling, and one of another event */
+	/*
+	 * Variables, strings and stacks among them; a second trigger on the event, and one on
+	 * another event.
+	 */
 	{ .event = "sched/sched_waking", .text = "hist:keys=pid:s=comm:st=common_stacktrace:n=prio:size=128",
 	  .second = "hist:keys=pid:a=$s:b=$st:c=$n+prio:size=128" },
 	{ .event = GETPGID, .text = "hist:keys=pid:x=$v+1,y=$v-pid:vals=$v:size=128 if pid > 3",
@@ -117,7 +120,7 @@ static void create(const struct target *t, const char *text)
 		if (!fired)
 			break;
 		if (!error) {
-			/* that one could be done without */
+			/* That allocation was optional. */
 			lucky++;
 			if (write_fd(fd, undo))
 				left++;
@@ -141,7 +144,7 @@ static void create(const struct target *t, const char *text)
 	free(other);
 }
 
-/* Removal may fail for want of memory; then the trigger is still there, else it is gone. */
+/* Removal may fail for lack of memory; then the trigger is still there, else it is gone. */
 static void destroy(const struct target *t, const char *text)
 {
 	int fd = open(pathf("%s/events/%s/trigger", tracing_dir(), t->event), O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -164,7 +167,7 @@ static void destroy(const struct target *t, const char *text)
 		if (!error) {
 			if (!fired)
 				break;
-			/* once more, until no allocation is left to fail */
+			/* Created once more, until no allocation is left to fail. */
 			if (write_fd(fd, text) && !wrong++)
 				note("it cannot be made again");
 		}
@@ -198,7 +201,7 @@ static void clear(const struct target *t)
 	free(before);
 }
 
-/* A text that is wrong: the error has to be EINVAL, or ENOMEM; the log keeps its form. */
+/* A wrong text: the error has to be EINVAL, or ENOMEM; the log keeps its form. */
 static void refuse(void)
 {
 	int fd = open(pathf("%s/events/syscalls/sys_enter_getpgid/trigger", tracing_dir()), O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -239,7 +242,7 @@ static void without_read_times(char *text)
 		}
 }
 
-/* A text is read whole, or not at all. */
+/* A text is read whole, or the read fails. */
 static void read_file(const char *path)
 {
 	char *whole = slurp(path);
@@ -278,7 +281,7 @@ static void read_file(const char *path)
 	free(whole);
 }
 
-/* Names below a directory; -1 and errno if that cannot be said. */
+/* Number of names below a directory; -1 and errno on failure. */
 static int names(const char *path)
 {
 	char buffer[32768];
@@ -382,7 +385,7 @@ int main(void)
 	append(pathf("%s/synthetic_events", kernel_dir()), "rhist_nt pid_t pgid; char comm[]; long stack[]");
 	append(pathf("%s/synthetic_events", kernel_dir()), "rhist_nd char s[]; char comm[16]; long stack[]");
 	mkdir(pathf("%s/instances/rhist_n", tracing_dir()), 0755);
-	/* of a snapshot, each page is an allocation */
+	/* Each page of a snapshot is an allocation. */
 	append(pathf("%s/instances/rhist_n/buffer_size_kb", tracing_dir()), "8");
 	for (unsigned int i = 0; i < sizeof(targets) / sizeof(*targets); i++) {
 		const struct target *t = &targets[i];
@@ -403,7 +406,7 @@ int main(void)
 		if (t->second)
 			create(t, t->second);
 		ok(counts(t), "%s counts", t->event);
-		/* the second saves, and tracks */
+		/* The second trigger saves, and tracks. */
 		if (i == 0 || (t->second && strstr(t->second, "save("))) {
 			read_file(pathf("%s/events/%s/trigger", tracing_dir(), t->event));
 			read_file(pathf("%s/events/%s/hist", tracing_dir(), t->event));
@@ -421,10 +424,7 @@ int main(void)
 			refuse();
 			read_file(pathf("%s/error_log", tracing_dir()));
 		}
-		/*
-		 * without memory the kernel itself cannot disarm a probe and warns of it, whoever
-		 * asks
-		 */
+		/* Without memory the kernel itself cannot disarm a probe, and warns. */
 		if (!strncmp(t->event, "kprobes/", 8)) {
 			truncate_file(pathf("%s/events/%s/trigger", tracing_dir(), t->event));
 			continue;

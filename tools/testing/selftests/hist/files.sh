@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The tree: everything the kernel's own directory has, with our files in the place of the kernel's.
+# The tree: the same names as in the kernel's own directory, with our files in place of the
+# kernel's.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 cd "$TRACING" || exit 1
@@ -72,13 +73,13 @@ started=$(date +%s)
 list() { (cd "$1" && find . -mindepth 3 -maxdepth 3 -printf '%P %y %m\n' | sort); }
 list "$KERNEL/events" >"$work/kernel"
 list events >"$work/ours"
-# names FILE: of such a list, without hist_debug, which the kernel may not have, and hist_jsonl,
-# which it has not
+# names FILE: prints such a list without hist_debug, which the kernel may lack, and hist_jsonl,
+# which it always lacks
 names() { sed '/\/hist_debug /d; /\/hist_jsonl /d; s/ [0-7]*$//' "$1" | if have_c; then cat; else grep -v '/hist '; fi; }
 # modes NAME: how many of our files have which mode
 modes() { sed -n "s,.*/$1 f ,,p" "$work/ours" | sort | uniq -c | tr -s ' '; }
 triggers=$(grep -c '/trigger ' "$work/kernel") hists=$(grep -c '/hist ' "$work/kernel")
-# Where the kernel has none, each event has one of ours, as with C.
+# If the kernel lacks hist, each event has ours, like with C.
 have_c || hists=$(grep -c '/format ' "$work/kernel")
 is "$(cd events && find . -mindepth 1 -maxdepth 2 -type d | sort)" \
 	"$(cd "$KERNEL/events" && find . -mindepth 1 -maxdepth 2 -type d | sort)" \
@@ -195,7 +196,7 @@ comes_and_goes()
 	exec 7<>"$dir/trigger" 8<"$dir/hist" 9<"$dir"
 	yes "$1: can be removed while its files are open" sh -c "$3"
 	no "$1: not listed then" sh -c "ls events/${1%/*} 2>&1 | grep -qx ${1#*/}"
-	# A name may stay as long as somebody holds it open, but nothing is behind it.
+	# A name may stay as long as a process holds it open, but leads nowhere.
 	no "$1: nor can its trigger be opened" sh -c ": <$dir/trigger"
 	is "$(io read 7)" ENODEV "$1: reading the open trigger says ENODEV"
 	is "$(io writefd 7 hist:keys=common_pid)" ENODEV "$1: writing the open trigger says ENODEV"
@@ -214,7 +215,7 @@ comes_and_goes()
 	yes "$1: removed again" sh -c "$3"
 }
 
-# Out of the way: a kprobe event keeps its system's directory.
+# This kprobe event keeps its system's directory.
 if have_probes; then
 	comes_and_goes kprobes/rhist_f "echo 'p:rhist_f ${SYS_FUNCTION}getsid' >>kprobe_events" "echo '-:rhist_f' >>kprobe_events"
 else
@@ -227,7 +228,7 @@ else
 	skip "synthetic/rhist_f" "no synthetic events"
 fi
 
-# A module's events leave with the module, and an open file of theirs does not keep it in C.
+# A module's events leave with the module; in C, an open file of theirs does not keep it.
 if modprobe -n nbd 2>/dev/null; then
 	no "nbd: not there before" test -e events/nbd
 	yes "nbd: can be loaded" modprobe nbd nbds_max=0

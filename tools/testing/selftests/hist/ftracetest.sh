@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The kernel's own tests of triggers, filters, synthetic events and owners, as they stand in its
-# source, with the directory under test as their tracing directory: in a mount namespace where it
-# lies over the kernel's. One that skips itself has to do so with C, too.
+# The kernel's own tests of triggers, filters, synthetic events and owners, unmodified, with the
+# directory under test as their tracing directory: in a mount namespace where it lies over the
+# kernel's. A test that skips itself has to do so with C, too.
 #
 # ftracetest.sh [NAME...]: all of them, or these
 #
@@ -15,7 +15,7 @@
 
 mount --bind "$TRACING" "$KERNEL" || exit 1
 
-# result NUMBER PASSED WHAT: a point for what ftracetest says of a test in WHAT
+# result NUMBER PASSED WHAT: prints a point for a result of ftracetest of the test in WHAT
 result()
 {
 	log=$(echo "$logs/$1"-*)
@@ -37,9 +37,9 @@ result()
 		passed=1
 	fi
 	if [ "$passed" != 0 ] && tail -n 9 "$log" | grep -q '^poll exits too soon'; then
-		# poll() returned while the process was still on its way out: the event comes before
-		# its end, and either may win. In software emulation C loses as well, each time;
-		# that poll() does not return before the event is looked at by the test poll.
+		# poll() returned while the process was still exiting: the event comes before its
+		# end, and either may win. In software emulation C loses as well, each time; the
+		# test poll checks that poll() does not return too early.
 		if [ "$tries" -gt 1 ]; then
 			echo "# $title: once more, the process had not been reaped yet"
 			tests "$name" >>"$work/again"
@@ -59,7 +59,7 @@ ftracetest()
 	logs=$(mktemp -d "$work/logs.XXX") || exit 1
 	echo none >"$work/done"
 	echo all >"$work/planned"
-	# Once, where user-mode Linux does it in instances, too.
+	# Once only, if user-mode Linux runs it in instances, too.
 	! rest_only || find "$ftrace/test.d" -name '*.tc' -exec sed -i 's/^# flags: instance/# flags:/' {} +
 	sh "$ftrace/ftracetest" -K -k -l "$logs" "$@" 2>&1 </dev/null |
 	while IFS= read -r line; do

@@ -15,8 +15,8 @@ struct fields {
 };
 
 /*
- * common_flags and common_preempt_count are asked for in a row only: they may change between C's
- * record and ours.
+ * common_flags and common_preempt_count are only in a row: they may change between C's record and
+ * ours.
  */
 static const char *pseudo_field(void)
 {
@@ -29,7 +29,7 @@ static const char *pseudo_field(void)
 	return PICK(names);
 }
 
-/* A name that is, or is not, one of a field. */
+/* A name of a field, or of none. */
 static const char *any_field(const struct fields *fields)
 {
 	static const char *const odd[] = {
@@ -68,7 +68,7 @@ static void any_modifier(struct text *text)
 
 enum place { KEY, VALUE, OPERAND };
 
-/* A field with a modifier that fits, if any. */
+/* A field with a suitable modifier, if any. */
 static void good_field(struct text *text, const struct fields *fields, enum place place)
 {
 	static const char *const for_keys[] = {
@@ -111,7 +111,7 @@ static void expression(struct text *text, const struct fields *fields, bool wild
 	if (minus)
 		put(text, wild && percent(30) ? "-" : "-(");
 	for (unsigned int i = 0; i <= operators; i++) {
-		/* a minus inside would be the one that counts */
+		/* C would take a minus inside for the operator of the whole expression. */
 		if (i)
 			put(text, "%c", minus && !wild ? "+*/"[below(3)] : "+-*/"[below(4)]);
 		if (percent(35))

@@ -42,7 +42,7 @@ cd "$TRACING" || exit 1
 # --- playing it
 
 loop= group=
-# Of the kernel's functions, as the document calls them.
+# Probes of the kernel's functions, by the document's names.
 probes="opened fault_end fault"
 clean()
 {
@@ -59,7 +59,7 @@ clean()
 	: >error_log
 } 2>/dev/null
 
-# undone: the last question has left nothing
+# undone: checks that the last question has left nothing
 undone()
 {
 	[ "$asked" ] || return
@@ -75,7 +75,7 @@ undone()
 	asked=
 }
 
-# act: files, a disk, pipes, timers, signals, packets, and processes that have some time to live
+# act: uses files, a disk, pipes, timers, signals, packets, and processes that live for a while
 act()
 {
 	cat /rhist.none /proc/self/maps
@@ -116,13 +116,13 @@ shape()
 	' "$1" | sort -u
 }
 
-# is_empty FILE: it shows a histogram, and no entry
+# is_empty FILE: it shows a histogram without entries
 is_empty()
 {
 	grep -q '^# event histogram' "$1" && ! grep -q '^{' "$1"
 }
 
-# run PLACE COMMAND: it succeeds
+# run PLACE COMMAND: checks that it succeeds
 run()
 {
 	case $2 in cat\ *) act ;; esac
@@ -130,11 +130,12 @@ run()
 	*\&)
 		sh -c "$2 echo \$! >'$work/asker'" >"$work/said" 2>&1
 		read -r asker <"$work/asker"
-		# Its event, before it is used: a machine may be slow.
+		# Wait for its event before using it: a machine may be slow.
 		soon test -e events/user_events/request
 		: >"$work/printed" ;;
 	*)
-		# On a busy machine nothing may happen at first, such as waiting for a lock.
+		# On a busy machine some events, such as waiting for a lock, may not happen at
+		# first.
 		for again in 1 2 3 4 5; do
 			sh -c "$2" >"$work/printed" 2>&1
 			status=$?

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Kprobe events and fprobe events, which handlers of rhist count while nobody else listens: they
-# count what C counts, whatever their arguments are, whoever else comes and goes, and whatever else
-# is to be done with a hit.
+# Kprobe events and fprobe events, which handlers of rhist count as long as nobody else listens:
+# they count the same as C, for all kinds of arguments, while others come and go, and with other
+# triggers on the same hit.
 
 . "$(dirname "$0")/../lib/tracing.sh"
 
@@ -31,7 +31,7 @@ mkfifo "$work/to" "$work/from" || exit 1
 fire -i <"$work/to" >"$work/from" &
 exec 7>"$work/to" 8<"$work/from"
 
-# tell LINE: has one program do that, since another one takes long to begin
+# tell LINE: gives one long-lived program an order, since another one takes long to start
 tell()
 {
 	echo "$1" >&7
@@ -42,8 +42,8 @@ tell()
 # call: calls each of the functions that have probes here
 call() { tell "getpgid 1:3 2:2 100000 -5" && tell "send 1:3 0x1234567887654321 -5" && tell "recv 64:2"; }
 
-# same_as_c SOURCE TYPE PLACE ARGUMENT KEY: two events with the same definition, one of which C
-# counts. If the kernel does not know this kind of argument, that is skipped.
+# same_as_c SOURCE TYPE PLACE ARGUMENT KEY: compares two events with the same definition, one of
+# which C counts. Skipped if the kernel does not know this kind of argument.
 same_as_c()
 {
 	source=$1 type=$2 place=$3 argument=$4 key=$5
@@ -53,7 +53,7 @@ same_as_c()
 		return
 	fi
 	printf '%s\n' "$type:handlers/o $place $argument" >>"$DYNAMIC"
-	# One after the other: of two probes at the end of a function, one returns to the other.
+	# One after the other: with two probes at the end of a function, one returns into the other.
 	echo "hist:keys=$key" >"$KERNEL/events/handlers/c/trigger"
 	call
 	entries "$KERNEL/events/handlers/c/hist" >"$work/entries"
@@ -166,7 +166,7 @@ siblings()
 	END
 }
 
-# The record has the task that the hit is of.
+# The record has the task of the hit.
 tasks()
 {
 	define "p:handlers/o $FUNCTION"
@@ -194,7 +194,7 @@ unreadable()
 
 NUMBER="n=$MEMORY(\$arg1):s32"
 
-# step WHAT: somebody else comes or goes
+# step WHAT: another listener comes or goes
 step()
 {
 	case $1 in
@@ -260,7 +260,7 @@ everybody()
 	rmdir "$TRACING/$X"
 }
 
-# Hits make a synthetic event happen, whether a histogram is all that listens or not.
+# Hits fire a synthetic event, with and without listeners other than a histogram.
 emitters()
 {
 	yes "a synthetic event" sh -c 'echo "rhist_handled s32 n" >>"$1"' sh "$KERNEL/synthetic_events"
@@ -288,7 +288,7 @@ emitters()
 	yes "the synthetic event goes" sh -c 'echo "!rhist_handled" >>"$1"' sh "$KERNEL/synthetic_events"
 }
 
-# A probe that is added to the event while it is counted is counted, too, and goes alone.
+# A probe that is added to the event while it is counted is counted, too, and removed alone.
 added()
 {
 	define "p:handlers/o $FUNCTION $NUMBER"
@@ -325,7 +325,7 @@ of_a_module()
 	define -:handlers/o
 }
 
-# When rhist goes, the kernel has its handlers back.
+# After unloading, the kernel has its handlers back.
 unloaded()
 {
 	define "p:handlers/o $FUNCTION $NUMBER" "f:handlers/f $FUNCTION $NUMBER"

@@ -41,7 +41,7 @@ scene()
 	step . $ONE "!hist:keys=pid"
 	step $Y $TWO "!hist:keys=pid"
 	show $ONE
-	# a name is one in all instances
+	# A name is shared by all instances.
 	step $X $TWO "hist:name=rhist_i:keys=pid"
 	step . $TWO "hist:name=rhist_i:keys=common_pid"
 	step . $TWO "hist:name=rhist_i:keys=pid"
@@ -53,7 +53,7 @@ scene()
 	step . $TWO "!hist:name=rhist_i:keys=pid"
 	step $X $TWO "!hist:name=rhist_i:keys=pid"
 	show $TWO
-	# in the same instance only
+	# Only in the same instance.
 	step $Y $TWO "disable_hist:syscalls:sys_enter_getpgid"
 	step $Y $TWO "disable_hist:syscalls:sys_enter_getpgid"
 	step . $ONE "hist:keys=pid"
@@ -90,7 +90,7 @@ scene()
 		c_entries $dir/error_log | sed "s|^\[\]|$dir|"
 		: >$dir/error_log
 	done
-	# what goes with an instance
+	# Things that go with an instance.
 	step $X $ONE "hist:keys=$COMM"
 	exec 7<$X/$ONE/hist
 	rmdir $X 2>/dev/null && echo "removed while hist is open"
@@ -178,7 +178,7 @@ trigger: No such file or directory" "who stands in a removed one sees nothing of
 is "$(cat $X/$ONE/trigger)" "hist:keys=pid:vals=hitcount:sort=hitcount:size=2048 [active]" "which has its own"
 rmdir $X
 
-# An instance comes and goes while it rains.
+# An instance comes and goes under load.
 storm()
 {
 	while [ -e "$work/rain" ]; do fire getpgid 1:100; done

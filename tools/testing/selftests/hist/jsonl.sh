@@ -88,7 +88,7 @@ def key(column, said):
             power = ((said["last"] - 1) % 2**64).bit_length() if said["first"] else 0
             return name + b": ~ 2^" + str(power).encode().ljust(2)
         if modifier.startswith("buckets"):
-            # The last one goes round.
+            # The last bucket wraps around.
             first, width = said["first"] % 2**64, int(modifier.partition("=")[2])
             return name + f": ~ {first}-{(first + width - 1) % 2**64}".encode()
         return name + f": ~ {said['first']}-{said['last']}".encode()
@@ -130,7 +130,7 @@ def entries(histogram):
         line = b"{ " + keys + (b"}" if stacks else b" }")
         hidden = ":nohitcount" in histogram.header["trigger"]
         for n, (column, said) in enumerate(zip(columns, entry["values"])):
-            # It leaves out the hitcount, and expressions without parentheses.
+            # hist hides the hitcount, and expressions without parentheses.
             if hidden and not n:
                 continue
             if not set("+*/") & set(column["name"]) or column["name"].startswith("("):
@@ -172,8 +172,8 @@ py()
 import sys
 $code" "$@"
 }
-# keep EVENT NAME: keeps both files, to be compared later, since Python takes long to start. Nothing
-# may be counted meanwhile.
+# keep EVENT NAME: keeps copies of both files, to be compared later, since Python takes long to
+# start. Nothing may be counted meanwhile.
 kept=0
 keep()
 {
@@ -182,7 +182,7 @@ keep()
 	cat "$1/hist" >"$work/$kept.hist"
 	printf '%s\n' "$2" >"$work/$kept.name"
 }
-# compare: hist_jsonl, printed as hist is, is hist, in all that was kept
+# compare: checks for all kept files that hist_jsonl, printed like hist, equals hist
 compare()
 {
 	py 'for path in sys.argv[1:]:
@@ -193,7 +193,7 @@ compare()
 	done
 	is "$(grep -L '^{ ' "$work"/*.hist)" "" "all of these have entries"
 }
-# add EVENT TRIGGER: which counts only what this test does
+# add EVENT TRIGGER: adds it with a filter for the hits of this test only
 add() { echo "$2 if pid >= 1000" >>$1/trigger; }
 
 # --- what hist says
@@ -237,7 +237,7 @@ is "$(py 'import time
 before = time.time_ns(), time.monotonic_ns()
 header = histograms(sys.argv[1])[0].header
 after = time.time_ns(), time.monotonic_ns()
-# The clocks that are read in the kernel are as fine as a tick, on some machines.
+# On some machines, clocks of the kernel are only as fine as a tick.
 tick = 20000000
 print(before[0] - tick <= header["realtime_ns"] <= after[0] + tick, before[1] - tick <= header["monotonic_ns"] <= after[1] + tick)
 print(header["boot_id"] == open("/proc/sys/kernel/random/boot_id").read().strip())' task/task_rename/hist_jsonl)" "True True
@@ -296,7 +296,7 @@ print(of_entry["no_bucket"] == histogram.trailer["no_bucket"] > 0, of_entry["no_
 	"True $(sed -n 's/^{.*  without bucket: *//p' $GETPGID_EVENT/hist)" "an entry says how many values of it have none, as hist does"
 : >$GETPGID_EVENT/trigger
 
-# --- how it can be used
+# --- opening and reading
 
 is "$(io open sched/sched_waking/hist_jsonl w) $(io open sched/sched_waking/hist_jsonl r)" "$(io open sched/sched_waking/hist w) OK" \
 	"it is opened as hist is"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A `hist` file with as many rows as there can be: how long it takes to read and to poll, what
- * memory that takes, that its reader can be killed, and keeps nothing from being removed.
+ * A `hist` file with the largest number of rows: the time to read and to poll it, the memory
+ * needed; its reader can be killed, and does not block removals.
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -23,8 +23,8 @@ static const char *file_of(const char *event, const char *name)
 }
 
 /*
- * An entry for each of N calls, whose first argument is the number of a system call and names
- * nobody.
+ * Makes an entry for each of N calls, whose first argument is the number of a system call and no
+ * task's.
  */
 static void fill(unsigned int n)
 {
@@ -89,8 +89,8 @@ static long allocated(void)
 }
 
 /*
- * Kilobytes that the kernel allocates more while a file is read on, of which the first byte was
- * read; -1: it cannot be read.
+ * Returns how many more kB the kernel has allocated while the rest of a file is read after its
+ * first byte; -1 if it cannot be read.
  */
 static long reading_on(int fd)
 {
@@ -197,8 +197,8 @@ static void *reader(void *path)
 }
 
 /*
- * A histogram that is being read, in an instance: its trigger is removed, and at once what that
- * used, and can be used again.
+ * A histogram is read in an instance: its trigger can be removed, and at once everything that it
+ * used can be removed and used again.
  */
 static bool nothing_held(void)
 {
@@ -244,7 +244,7 @@ static bool nothing_held(void)
 	return right && !refused;
 }
 
-/* As before, with a file of which a part was read: the rest is still there. */
+/* As before, with a partly read file: the rest can still be read. */
 static bool half_read(void)
 {
 	const char *line = pathf("hist:keys=which,who:x=who:onmax($x).rhist_l($x):size=%u", rows);

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Latencies, as variables and synthetic events are made for: of wake-ups, system calls, the run
-# queue, block I/O and page faults. The processes that are looked at have names of their own, so
-# that all of it has an end.
+# Latencies, the purpose of variables and synthetic events: of wake-ups, system calls, the run
+# queue, block I/O and page faults. The processes have names of their own, so that the number of
+# hits is limited.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 cd "$TRACING" || exit 1
@@ -12,11 +12,11 @@ enter=events/raw_syscalls/sys_enter leave=events/raw_syscalls/sys_exit
 issue=events/block/block_rq_issue complete=events/block/block_rq_complete
 fault=events/kprobes/rhist_fault back=events/kprobes/rhist_back
 loop=
-# User-mode Linux has a clock that goes on with each tick only.
+# User-mode Linux has a clock that advances only with each tick.
 least=1
 [ ! -e /proc/exitcode ] || least=0
 
-# clear: takes all of it away, those first that refer to others
+# clear: removes all triggers, first those that refer to others
 clear()
 {
 	for e in $switch $waking $leave $enter $complete $issue $back $fault events/synthetic/rhist_*; do
@@ -38,10 +38,10 @@ for name in wake sys rq fault; do
 	cp "$OUT/fire" "$work/rhist_$name"
 done
 
-# add FILE TEXT: a command that has to be taken
+# add FILE TEXT: writes a command that has to be accepted
 add() { yes "$2" sh -c 'printf %s "$2" >>"$1"' sh "$1" "$2" || sed 's/^/# /' error_log; }
 
-# usecs COMMAND...: runs it, and says how long that took
+# usecs COMMAND...: runs it, and prints how long that took
 usecs()
 {
 	usecs_from=$(cut -d' ' -f1 /proc/uptime | tr -d .)
@@ -68,7 +68,7 @@ between()
 	ok $? "$4: $2 lies between $1 and $3"
 }
 
-# --- from being woken up to running: a timer's interrupt wakes up a process
+# --- from the wake-up to running: a timer's interrupt wakes up a process
 
 add synthetic_events 'rhist_wakeup u64 lat; pid_t pid; int prio'
 add $waking/trigger 'hist:keys=pid:ts0=common_timestamp.usecs if comm == "rhist_wake"'
@@ -110,7 +110,7 @@ is "$(total Hits $hist)" "$(total Hits $leave/hist)" "each exit that has an entr
 between $least "$(($(sum lat $hist) / 1000))" "$took" "all of them together, in microseconds"
 clear
 
-# --- from losing the processor to having it again: triggers of one event that refer to each other
+# --- from losing the processor to getting it back: triggers of one event that refer to each other
 
 add synthetic_events 'rhist_runqueue u64 lat; pid_t pid'
 add $switch/trigger 'hist:keys=prev_pid:rq0=common_timestamp.usecs if prev_comm == "rhist_rq" && (prev_state == 0 || prev_state == 256)'

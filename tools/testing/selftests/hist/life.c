@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Triggers come and go, and are read, while events rain from every CPU.
- */
+/* Triggers come and go, and are read, under events from every CPU. */
 #define _GNU_SOURCE
 #include <pthread.h>
 
@@ -12,7 +10,7 @@
 static volatile bool stop;
 static const char *const sources[] = { EVENT, "kprobes/rhist_l", "sched/sched_waking", "sched/sched_switch" };
 
-/* Rain: system calls, and with them the probe; sleeping makes the scheduler's events. */
+/* Load: system calls, and with them the probe; sleeping makes the scheduler's events. */
 static void *rain(void *cpu)
 {
 	struct timespec t = { 0, 1000 };
@@ -39,7 +37,10 @@ static void wrong(struct worker *w, const char *what, const char *detail)
 		snprintf(w->why, sizeof(w->why), "%s: %s", what, detail);
 }
 
-/* Adds one histogram, reads it, removes it; others do so with other keys of the same event. */
+/*
+ * Adds one histogram, reads it, and removes it, while others do so with other keys of the same
+ * event.
+ */
 static void *add_and_remove(void *arg)
 {
 	struct worker *w = arg;
@@ -66,7 +67,7 @@ static void *add_and_remove(void *arg)
 	return NULL;
 }
 
-/* Reads all that an event shows, whole or not at all. */
+/* Reads all files of an event; each is whole or empty. */
 static void *read_all(void *arg)
 {
 	struct worker *w = arg;
@@ -149,7 +150,7 @@ static bool idle(const char *event)
 	return is;
 }
 
-/* Truncation against addition: whoever comes last wins, nothing breaks. */
+/* Truncation against addition: the last one wins, and nothing breaks. */
 static void *truncate_on(void *arg)
 {
 	struct worker *w = arg;

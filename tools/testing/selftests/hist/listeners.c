@@ -32,7 +32,7 @@ static int define(const char *text)
 	return append(pathf("%s/synthetic_events", kernel_dir()), text);
 }
 
-/* Hit i passes on a number of the first event, less a constant, and a name of the second. */
+/* Hit i passes on a number of the first event, minus a constant, and a name of the second. */
 static unsigned long number(unsigned int i)
 {
 	return 1000 + i;
@@ -94,7 +94,7 @@ static void perf_close(struct perf *perf)
 	close(perf->fd);
 }
 
-/* How many of the records are right, which are all from the first on; stops at one that is not. */
+/* Counts the right records, from the first on; stops at a wrong one. */
 static unsigned int perf_read(struct perf *perf, bool filtered)
 {
 	struct sample *record;
@@ -125,7 +125,7 @@ static unsigned int perf_read(struct perf *perf, bool filtered)
 
 /* --- traces */
 
-/* How many lines of a trace are right, each the next one; stops at one that is not. */
+/* Counts the right lines of a trace, from the first on; stops at a wrong one. */
 static unsigned int trace_read(const char *dir, bool filtered)
 {
 	char *trace = slurp(pathf("%s/trace", dir)), *p = trace, expected[128];
@@ -163,8 +163,8 @@ static void stop_listening(const char *dir)
 /* --- histograms */
 
 /*
- * Whether a histogram has all that happened. The kernel's has more than one entry of a name,
- * because it takes the bytes behind the end of a string into the key.
+ * Returns true if a histogram has counted everything. The kernel's has more than one entry of a
+ * name, because its key includes the bytes behind the end of a string.
  */
 static bool counted(const char *dir)
 {
@@ -203,8 +203,8 @@ static bool counted(const char *dir)
 #define TIMES 8
 
 /*
- * Whether a record has a stack of so many frames: as many as it says, and as its field has room
- * for.
+ * Returns true if a record has a stack of so many frames, limited by its field and by the stored
+ * length.
  */
 static bool is_deep(const char *raw, size_t size, unsigned int frames)
 {
@@ -309,8 +309,8 @@ static bool one_stack(const char *dir, unsigned int frames)
 }
 
 /*
- * A stack, several times. Before each, an event with another text leaves that where the record is
- * made.
+ * Fires a stack, several times. Before each, an event with another text leaves its bytes in the
+ * place where the record is made.
  */
 static void happen_deep(unsigned int frames)
 {
@@ -395,12 +395,12 @@ int main(void)
 	};
 	struct perf all, some;
 
-	/* With C as the one tested, both are the kernel's. */
+	/* If C is under test, both are the kernel's. */
 	snprintf(top, sizeof(top), "%s", kernel_dir());
 	snprintf(kernels, sizeof(kernels), "%s/" INSTANCE, kernel_dir());
 	snprintf(ours, sizeof(ours), "%s/" INSTANCE, tracing_dir());
 	must(!mkdir(kernels, 0755));
-	/* All records, however small a test before this one has made the buffer. */
+	/* Large enough for all records, however small an earlier test has made the buffer. */
 	must(!append(pathf("%s/buffer_size_kb", top), "1408"));
 	must(!define("rhist_heard u64 number; pid_t pid; char comm[16]; char text[]; long stack[]"));
 

@@ -47,7 +47,7 @@ compare()
 		"$1: names are listed"
 }
 
-# Nobody else writes while this shell has them open, so it can say which number is whose.
+# Nobody else writes while this shell has them open, so it can tell the numbers apart.
 number=$$
 hist="hist:keys=pid:size=128 if pid >= $number"
 open_all()
@@ -55,7 +55,7 @@ open_all()
 	exec 3>>"$KERNEL/$GETPGID_EVENT/trigger" 4<"$KERNEL/$GETPGID_EVENT/trigger" 5<"$KERNEL/$GETPGID_EVENT/hist"
 	exec 6>>"$TRACING/$GETPGID_EVENT/trigger" 7<"$TRACING/$GETPGID_EVENT/trigger" 8<"$TRACING/$GETPGID_EVENT/hist"
 }
-# The program of the documentation, with an event of its own, by the file that it finds.
+# The example program of the documentation, with an event of its own, in the file that it finds.
 program() { "$OUT/request" 1 >/dev/null 2>&1; }
 
 # --- none, and integrity
@@ -88,7 +88,7 @@ for file in "$GETPGID_EVENT/hist_debug" "$GETPGID_EVENT/hist_jsonl" hist_stats; 
 done
 is "$(io open "$TRACING/$GETPGID_EVENT/trigger" r) $(io open "$TRACING/$GETPGID_EVENT/hist" r)" "EPERM EPERM" \
 	"confidentiality: triggers and histograms are closed"
-# By the source of the kernel's own user events, which look at no lockdown.
+# The source of the kernel's own user events does not check lockdown.
 is "$(io open "$TRACING/user_events_data" rw) $(io open "$TRACING/user_events_status" r) $(io open /dev/user_events rw)" \
 	"OK OK OK" "confidentiality: the files of user events are open to programs"
 yes "confidentiality: a program registers its event" program
@@ -99,7 +99,7 @@ for command in "hist:keys=common_pid:size=128 if pid == 0" "!hist:keys=common_pi
 	is "$(io writefd 6 "$command")" "$(io writefd 3 "$command")" "confidentiality: to an open trigger: $command"
 done
 is "$(io writefd 6 traceon:1) $(io writefd 6 '!traceon:1')" "OK OK" "confidentiality: and what it passes on to the kernel"
-# The kernel's list, which nearly always is empty, is opened when it is read: see
+# The kernel's list, which is nearly always empty, is opened when it is read: see
 # Documentation/security.rst.
 is "$(io read 7)" EPERM "confidentiality: an open trigger is not read while the event has triggers of the kernel"
 cat <&5 >"$work/c"

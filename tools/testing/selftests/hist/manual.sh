@@ -26,7 +26,7 @@ clean 2>/dev/null
 
 # --- the examples
 #
-# A file for each, with the roff taken out; only those with commands.
+# A file for each, without the roff; only those with commands.
 awk -v work="$work" '
 	/^\.SH/ { examples = /EXAMPLES/ }
 	/^\.EX/ && examples { file = sprintf("%s/example%02d", work, ++n); next }
@@ -47,7 +47,7 @@ for example in "$work"/example*; do
 	examples=$((examples + 1))
 	yes "taken: $(grep -m 1 hist: "$example")" sh -e "$example"
 	for i in 1 2 3 4 5; do
-		# Not busybox's, which reads nothing: it has the kernel copy.
+		# Not busybox's, which copies in the kernel instead of reading.
 		/usr/bin/cat /etc/passwd /nosuch >/dev/null 2>&1
 		sleep 0.1
 	done
@@ -59,7 +59,7 @@ is "$examples" "$(awk '/^\.SH EX/ { within = 1 } within && /^\.EX/ { getline; n 
 	"those were all"
 clean
 
-# --- what rhist-hist(7) says of keys and filters
+# --- statements of rhist-hist(7) about keys and filters
 
 getpgid=events/syscalls/sys_enter_getpgid
 # counts EVENT: the keys, and how often each was counted
@@ -106,7 +106,7 @@ is "$(counts $getpgid | sed 's/ .*//'; total Hits $getpgid/hist) $(total "Not sh
 is "$(sed -n 's/^{.*pid.max: *//p' $getpgid/hist | tr '\n' ' ')" "1000 21 " "sort= by the largest value"
 : >$getpgid/trigger
 
-# More buckets than 128, all of one entry.
+# More than 128 buckets, all of one entry.
 echo 'hist:keys=common_comm:vals=pid.dist=5:size=128:buckets(1)' >>$getpgid/trigger
 fire getpgid $(n=32; while [ $n -lt $((1 << 40)) ]; do echo $n; n=$((n + n / 31)); done)
 lost=$(total "Without bucket" $getpgid/hist)
@@ -154,7 +154,7 @@ echo another one >trace_marker
 is "$(total Hits $print/hist)" 1 "a filter tests it"
 : >$print/trigger
 
-# Longer than 255 bytes, as only a text can be whose length varies.
+# Longer than 255 bytes, which only a text of variable length can be.
 exec=events/sched/sched_process_exec
 folder=$work/$(printf %0200d 0)
 mkdir "$folder"
@@ -178,7 +178,7 @@ is "$(sed -n '/^\.SS Limits/,/^\.SH/s/^[0-9]*$/&/p' "$pages/rhist-hist.7" | tr '
 # repeat N TEXT: with the number in the place of %d
 repeat() { awk -v n="$1" -v text="$2" 'BEGIN { while (i++ < n) { line = text; gsub(/%d/, i, line); printf "%s", line } }'; }
 
-# taken FILE TEXT: and removed again
+# taken FILE TEXT: accepted, and removed again
 taken()
 {
 	echo "$2" >>"$1" && case $1 in

@@ -41,7 +41,7 @@ start"
 	fire getpgid 1
 	cat events/syscalls/sys_enter_getpgid/hist
 	show
-	# Nothing is recorded, so nothing happens.
+	# Recording is off, so nothing is counted.
 	echo 0 >tracing_on
 	step "hist:keys=$COMM:cont"
 	mark start

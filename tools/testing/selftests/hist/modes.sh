@@ -36,7 +36,7 @@ can()
 		[ "$(setpriv --reuid $USER --regid $GROUP --clear-groups "$io" open "$1" $mode)" != OK ] || printf $mode
 	done
 }
-# both PATH: with the kernel's, and with ours
+# both PATH: prints the access to the kernel's file, and to ours
 both() { echo "C: $(can "$KERNEL/$1") ours: $(can "$TRACING/$1")"; }
 
 remount() { mount -o "remount,$1" "$KERNEL"; }
@@ -68,7 +68,7 @@ is "$(ours hist_stats user_events_status $EVENT/hist_jsonl)" "hist_stats 0:0 440
 user_events_status 0:0 440
 $EVENT/hist_jsonl 0:0 440" "and those of what the kernel does not have"
 
-# --- the kernel's are changed
+# --- changes to the kernel's files
 
 for path in $outside $below; do
 	was=$(cd "$KERNEL" && stat -c '%u:%g %a' $path)
@@ -83,7 +83,7 @@ for path in $outside $below; do
 	is "$(kernels $path)" "$path $was" "$path: and those of ours hold there"
 done
 
-# --- times that are set are seen, and are the kernel's
+# --- times can be set and seen, and are the kernel's
 
 when() { stat -c '%n %X %Y' "$@"; }
 for path in $outside $below $own; do
@@ -94,7 +94,7 @@ is "$(cd "$KERNEL" && when $outside $below)" "$(when $outside $below)" "those of
 touch README
 no "README: and to the present" test "$(stat -c %Y README)" = 981173106
 
-# --- a mode that was taken away does not come back by chown, which clears bits of it
+# --- chown clears some bits of a mode, and must not restore a cleared one
 
 chmod 4666 tracing_on
 chmod 600 "$KERNEL/tracing_on"
@@ -123,7 +123,7 @@ for path in $own $top_own hist_stats $EVENT/hist_jsonl; do
 done
 no "what nobody has changed was forgotten meanwhile" test "$number" = "$(stat -c %i $OTHER/trigger)"
 
-# An event that is gone leaves nothing of that to the next one of its name.
+# A removed event leaves nothing of its modes to a new one of its name.
 echo 'rhist_m u64 a' >>"$KERNEL/synthetic_events"
 chmod 666 events/synthetic/rhist_m/trigger "$KERNEL/events/synthetic/rhist_m/trigger"
 echo '!rhist_m' >>"$KERNEL/synthetic_events"
@@ -134,7 +134,7 @@ echo '!rhist_m' >>"$KERNEL/synthetic_events"
 
 # --- the tracing directory is given to a group
 
-# Files that somebody has given to others do not follow it until the next remount.
+# Files whose group was changed do not follow until the next remount.
 remount uid=0,gid=0
 chgrp $GROUP "$KERNEL" && chmod 750 "$KERNEL"
 is "$(ours $outside $below)" "$(kernels $outside $below)" "after chgrp of the tracing directory"
@@ -146,7 +146,7 @@ for path in README trace options/overwrite tracing_on events/enable $EVENT/enabl
 done
 is "$(can trace)" r "they may read trace"
 chgrp 0 "$KERNEL" && chmod 711 "$KERNEL"
-# As somebody else would find them who asks rhist only.
+# As seen by a user who uses rhist's directory only.
 is "$(can trace)$(can README)" "" "and not any more when it was taken from them"
 is "$(ours $outside $below)" "$(kernels $outside $below)" "after that"
 
@@ -170,7 +170,7 @@ is "$(both $EVENT/trigger)" "C:  ours: " "$EVENT/trigger: taken"
 
 # --- remount
 
-# Some are known, the others are looked up later.
+# Some names are in memory, the others are looked up later.
 all="$outside $below $own $top_own"
 chgrp 13 $EVENT/enable $EVENT/trigger "$KERNEL/$EVENT/trigger" trace
 remount gid=$GROUP

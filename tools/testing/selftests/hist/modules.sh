@@ -37,7 +37,7 @@ yes "a disk of the module scsi_debug is there" test -b "$disk"
 yes "it is formatted" busybox mke2fs "$disk"
 yes "and mounted by ext4" mount -t ext4 "$disk" "$work/mount"
 
-# If the module was built with the source of the kernel: a disk of NVMe, which is a file behind a
+# If the module was built with the source of the kernel: an NVMe disk, which is a file behind a
 # loop, and a radio.
 event=iomap/iomap_iter nvme='' radio='' config=/sys/kernel/config/nvmet
 echo 'hist:keys=dev' >"$TRACING/events/$event/trigger"
@@ -119,9 +119,9 @@ python3 "$work/task.py" "$work/mount" "$work/ready" "$nvme" "$radio" &
 task=$!
 yes "the task is ready" soon test -e "$work/ready.here"
 
-# Each event of these systems that rhist has a probe for: those out of the source by all of their
-# fields, three at a time, the others by the last three that can be keys, as C allocates all entries
-# of a histogram in advance, which takes long here.
+# Each event of these systems that rhist has a probe for: all fields of events from the source,
+# three at a time; of the others, the last three that can be keys, as C allocates all entries of a
+# histogram in advance, which takes long here.
 cat >"$work/triggers.py" <<'END'
 import glob, re, sys
 kernel, tracing, task, bytes, *systems = sys.argv[1:]
@@ -197,7 +197,7 @@ for system in 9p:1 ext4:30 netfs:4 scsi:1 workqueue:1 kmem:2 ${radio:+iomap:2 nv
 	yes "of ${system%:*}, ${count:-0} events were hit" test "${count:-0}" -ge "${system#*:}"
 done
 
-# It stays until its events are counted no more.
+# It stays as long as its events are counted.
 if [ "$radio" ]; then
 	echo 1 >/sys/class/nvme/nvme0/delete_controller
 	rm $config/ports/1/subsystems/rhist
@@ -224,7 +224,7 @@ is "$(source_of $event)" probe "by a probe"
 : >"$TRACING/events/$event/trigger"
 umount "$work/mount"
 
-# A module whose init has not succeeded may go, whoever has a reference.
+# A module whose init fails may go, even with references.
 event=rhist_events/numbers
 for fails in 1 0; do
 	insmod "$RHIST_EVENTS" init_ms=3000 init_fails=$fails 2>/dev/null &
@@ -240,14 +240,14 @@ is "$(io write "$TRACING/events/$event/trigger" a 'hist:keys=u32')" OK "when it 
 : >"$TRACING/events/$event/trigger"
 rmmod rhist_events
 
-# A module that is not of this kernel may have other structures behind the same names.
+# A module of another kernel may have other structures of the same names.
 yes "a module of another source has an event with the name of one of the kernel's" insmod "$RHIST_EVENTS"
 event=watchdog/watchdog_ping
 echo 'hist:keys=id' >"$TRACING/events/$event/trigger"
 is "$(source_of $event)" event_file "which its own probe counts"
 : >"$TRACING/events/$event/trigger"
 
-# held: the references on both modules
+# held: prints the references on both modules
 held() { echo $(cat /sys/module/rhist_events/refcnt /sys/module/watchdog/refcnt); }
 yes "the kernel's module is there, too" modprobe watchdog
 is "$(held)" "0 0" "none of the two is used"

@@ -35,7 +35,10 @@ static char *entries(const char *path)
 
 /* --- stacks */
 
-/* Functions between the traced one and the trigger, and the trigger itself. */
+/*
+ * Functions between the traced one and the trigger, and the trigger itself: stacks begin below
+ * them.
+ */
 static const char *const handlers[] = {
 	"[rhist]", "event_triggers_call", "trace_event_raw_event_", "trace_event_buffer_commit", "__traceiter_",
 	"ftrace_syscall_", "kprobe_dispatcher", "kprobe_ftrace_handler", "kprobe_int3_handler", "exc_int3",
@@ -47,7 +50,7 @@ static const char *const handlers[] = {
 
 static const struct kind {
 	const char *name, *definition, *event;
-	/* the functions that may come first; NULL behind them */
+	/* functions that may come first, up to a NULL */
 	const char *first[7];
 } kinds[] = {
 	{ "system call", NULL, "syscalls/sys_enter_getpgid",
@@ -122,7 +125,7 @@ static void stack_of(const struct kind *kind, bool with_c)
 		append(in_kernel(kind->event, "trigger"), pathf("!%s", trigger));
 	stacks = check_stacks(kind, ours, &good);
 	ok(stacks && good, "%s: the stack begins at the traced function%s", kind->name, with);
-	/* the same stack, of which C may leave out more or less */
+	/* The same stack, where C may leave out more or less. */
 	if (with_c && stacks == 1) {
 		const char *a = strchr(ours, '\n'), *b = strchr(c, '\n');
 		size_t la = a ? strstr(a, "\n}") - a : 0, lb = b ? strstr(b, "\n}") - b : 0;
@@ -135,8 +138,8 @@ static void stack_of(const struct kind *kind, bool with_c)
 }
 
 /*
- * Whether a probe at the end of a function replaces its return address by one of its own: the graph
- * tracer has another.
+ * Returns true if a probe at the end of a function replaces its return address: the graph tracer
+ * does so, too.
  */
 static bool replaces_return(const struct kind *kind)
 {
@@ -153,8 +156,8 @@ static bool replaces_return(const struct kind *kind)
 }
 
 /*
- * While others trace the function of a probe, too, the kernel calls the probe through one function
- * more.
+ * If others trace the function of a probe, too, the kernel calls the probe through one more
+ * function.
  */
 static void stack_traced(const struct kind *kind)
 {
@@ -171,8 +174,8 @@ static void stack_traced(const struct kind *kind)
 	append(filter, SYS_FUNCTION("getpgid"));
 	for (unsigned int i = 0; i < sizeof(tracers) / sizeof(*tracers); i++) {
 		/*
-		 * Where both have replaced a return address, the kernel's unwinder finds only one
-		 * of them, and ends there.
+		 * If both have replaced a return address, the kernel's unwinder finds only one of
+		 * them, and stops there.
 		 */
 		if (!strcmp(tracers[i], "function_graph") && replaces_return(kind))
 			continue;
@@ -195,7 +198,7 @@ static void stack_traced(const struct kind *kind)
 
 static void stacks(void)
 {
-	/* Behind the trampoline of an optimized kprobe the kernel sees no stack. */
+	/* The kernel cannot unwind behind the trampoline of an optimized kprobe. */
 	append("/proc/sys/debug/kprobes-optimization", "0");
 	for (unsigned int i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		const struct kind *kind = &kinds[i];
@@ -261,7 +264,7 @@ static int times(const char *text, unsigned long long *to, int max)
 	return n;
 }
 
-/* Counts three hits by their times. */
+/* Fires three hits, and reads their times. */
 static int three(const char *clock, const char *unit, unsigned long long t[3])
 {
 	const char *trigger = pathf("hist:keys=common_timestamp%s:sort=common_timestamp:size=128:clock=%s if common_pid == %d",
@@ -323,9 +326,9 @@ static void clocks(void)
 		bool right = false;
 
 		/*
-		 * These need not run as others do: a tenth more or less is granted. Where the
-		 * kernel does not trust the processors' counters, they stand still while a tick is
-		 * late, as on a busy machine.
+		 * These clocks may run at another rate: allow a tenth more or less. If the kernel
+		 * does not trust the processors' counters, they stand still while a tick is late,
+		 * as on a busy machine.
 		 */
 		for (int tries = 0; tries < 5 && !right; tries++) {
 			from = ns(CLOCK_MONOTONIC);
@@ -344,7 +347,7 @@ static void clocks(void)
 	from = ns(CLOCK_BOOTTIME) / 10000000;
 	n = three("uptime", "", t);
 	to = ns(CLOCK_BOOTTIME) / 10000000;
-	/* jiffies begin when they like, and none is lost later */
+	/* jiffies start at any value, and none is lost later. */
 	ok(n >= 2 && t[n - 1] - t[0] >= 2 && t[n - 1] - t[0] <= to - from + 2, "uptime: hundredths of a second");
 #ifdef __x86_64__
 	from = __builtin_ia32_rdtsc();
@@ -354,7 +357,7 @@ static void clocks(void)
 #endif
 }
 
-/* The kernel's own clock and buffers are left alone. */
+/* The kernel's own clock and buffers stay unchanged. */
 static void instance(void)
 {
 	char *before = slurp(pathf("%s/trace_clock", kernel_dir())), *after;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# pause, cont, clear and name=: whatever is done to rhist and to the kernel's own triggers, both
-# answer, show and log the same.
+# pause, cont, clear and name=: rhist and the kernel's own triggers answer, show and log the same
+# for every sequence.
 
 . "$(dirname "$0")/../lib/tracing.sh"
 
@@ -98,8 +98,7 @@ fi
 	rmdir rhist_n1 rhist_n2
 )
 
-# The same field in another place of another event's record: C reads it where the first event has
-# it.
+# The field is at another place in another event's record: C reads it at the first event's place.
 if ! have_probes; then
 	skip "events with one name may have the key in different places" "no kprobes"
 	finish

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The rules by which stacks are walked, which are learned from the kernel's ORC unwinder, compared
-# with the tables that it goes by; and rules of modules that take each other's place.
-# tools/testing/lab/orc has what compares.
+# The rules for walking stacks, which are learned from the kernel's ORC unwinder, compared with its
+# tables; and rules of modules that replace each other. tools/testing/lab/orc has the module that
+# compares.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 modules=$(dirname "$(dirname "$RHIST_EVENTS")")/orc
@@ -29,7 +29,7 @@ fi
 
 times=10
 if [ "$LONG" ]; then
-	# Modules with much code. To find out that an address is in one takes the longer the more
+	# Modules with much code: finding out that an address is in one takes longer the more
 	# functions it has.
 	modprobe nf_tables 2>/dev/null
 	modprobe xfs 2>/dev/null
@@ -66,7 +66,7 @@ done
 compare of_calls 50000 500
 compare of_modules 1000 10
 
-# --- modules that take each other's place: rules of the one are wrong for the other
+# --- modules that replace each other: rules of the one are wrong for the other
 
 i=0
 while [ $i -lt $times ]; do

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * poll(2) on hist: the same answers from C and from rhist, nobody is woken too early, and nobody
- * sleeps through a hit.
- */
+/* poll(2) on hist: the same answers from C and from rhist, no early wake-up, and no missed hit. */
 #define _GNU_SOURCE
 #include <poll.h>
 #include <pthread.h>
@@ -46,7 +43,7 @@ static void read_all(int fd)
 		;
 }
 
-/* The answers of one implementation in a scene, one byte for each question. */
+/* Answers of one implementation in a scene, one byte for each question. */
 static char answers[256];
 
 static void answer(int events)
@@ -153,7 +150,7 @@ static void start_waiting(struct waiter *w, int fd, int events)
 	pthread_create(&w->thread, NULL, wait_for, w);
 }
 
-/* Woken: neither before something happened, nor by the end of the time. */
+/* Returns true if the wait has ended through an event, neither before it nor by a timeout. */
 static bool woken(struct waiter *w)
 {
 	pthread_join(w->thread, NULL);
@@ -240,7 +237,7 @@ static void scene_removal(void)
 	answer_waiting(&w);
 	answer(polled(fd, POLLIN, 0));
 	answer(polled(fd, 0, 1000));
-	/* Another event of that name is not the one. */
+	/* Another event of that name does not count. */
 	kprobe("p:rhist_poll do_nanosleep");
 	answer(polled(fd, ALL, 1000));
 	answer(polled(idle, ALL, 1000));
@@ -310,7 +307,7 @@ static void play(unsigned int i, const char *where)
 		note("expected: %s\ngot:      %s", scenes[i].expected, answers);
 }
 
-/* Each of many pollers of two events is woken by the one hit of its event, and only then. */
+/* Each of many pollers of two events is woken up by the one hit of its event, and only by that. */
 static void many(void)
 {
 	enum { MANY = 200 };
@@ -347,7 +344,7 @@ static void *fire_when_told(void *arg)
 			sched_yield();
 		if (__atomic_load_n(asked, __ATOMIC_ACQUIRE) == ~0u)
 			return NULL;
-		/* At any moment of the poller's way to sleep. */
+		/* At a random moment while the poller goes to sleep. */
 		for (volatile int i = rand_r(&seed) % 20000; i; i--)
 			;
 		syscall(SYS_getpgid, 1);
@@ -355,8 +352,8 @@ static void *fire_when_told(void *arg)
 }
 
 /*
- * Every hit ends the poll it falls into, however close to its beginning; new files, and polled
- * ones.
+ * Every hit ends the poll() in progress, however close to its beginning; with new files, and with
+ * polled ones.
  */
 static void close_calls(bool new_file)
 {
@@ -432,7 +429,7 @@ static void nap(void)
 	sleep_ms(20);
 }
 
-/* A hit may come where nothing can be locked. */
+/* A hit may come in a context that must not take locks. */
 static void contexts(void)
 {
 	static const struct {
@@ -462,7 +459,7 @@ static void contexts(void)
 		append(at(all[i].event, "trigger"), "hist:keys=common_cpu:size=128");
 		all[i].happen();
 		pthread_join(w.thread, NULL);
-		/* Some machines have none of these. */
+		/* Some machines lack these. */
 		if (!w.revents && read_totals(at(all[i].event, "hist"), &t) && !t.hits)
 			skip("it does not happen here", "a hit %s", all[i].name);
 		else

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The same events through every source: the module is loaded without probes of its own, and with
-# them, and each time counts what C counts. Under load nothing is lost.
+# them, and each time counts the same as C. Under load nothing is lost.
 
 . "$(dirname "$0")/../lib/tracing.sh"
 
@@ -17,8 +17,8 @@ load()
 	rmmod rhist && insmod "$RHIST_KO" "$@"
 }
 
-# sources NAME STATIC PROBE: what static events and most system calls have as source, and what
-# kprobe events have
+# sources NAME STATIC PROBE: checks the source of static events and most system calls, and of kprobe
+# events
 sources()
 {
 	never=$KERNEL/instances/rhist/events/rhist/never/trigger
@@ -69,7 +69,7 @@ load_on_all()
 	done
 }
 
-# long_records SOURCE: what C has room for, in a page of its ring buffer, is counted here, too
+# long_records SOURCE: records that fit into C's page of the ring buffer are counted here, too
 long_records()
 {
 	file=events/sched/sched_process_exec
@@ -93,7 +93,7 @@ long_records()
 	remove_triggers "$KERNEL/$file" "$TRACING/$file"
 }
 
-# slow_hits COMMAND...: how many hits of sys_enter_getpgid leave the fast path while another
+# slow_hits COMMAND...: prints how many hits of sys_enter_getpgid leave the fast path while another
 # processor fires them
 slow_hits()
 {

@@ -11,13 +11,13 @@
 #include "tracing.h"
 
 /*
- * How many times as long it may take. In a guest that nothing disturbs it is 0.9 to 1.1; and twice
- * as long or more if each event is looked up, or each name anew, or the kernel's own file is opened
- * too. Where memory and locks are watched, it is up to 1.4.
+ * Largest allowed ratio to the time in the kernel's directory. In an idle guest it is 0.9 to 1.1;
+ * and 2 or more if each event is looked up, or each name anew, or the kernel's own file is opened
+ * too. On kernels that watch memory and locks, it is up to 1.4.
  */
 #define LIMIT (slow_kernel() ? 1.5 : 1.3)
 
-/* Of a round, in seconds: clocks may be coarse. */
+/* Least duration of a round, in seconds: clocks may be coarse. */
 #define LEAST 0.3
 
 static char **triggers;
@@ -73,7 +73,7 @@ static double read_all(const char *dir, int times)
 	return now() - from;
 }
 
-/* How many files do not have the same text in both directories. */
+/* Counts files with different texts in the two directories. */
 static int differing(void)
 {
 	int n = 0;
@@ -99,7 +99,7 @@ static long inodes(void)
 	return n;
 }
 
-/* Names that were read stay in memory, but only until it is short. */
+/* Names that were read stay in memory until it is short. */
 static void memory(void)
 {
 	long before, after, least;
@@ -135,8 +135,8 @@ static bool is_cheap(const char *trigger)
 }
 
 /*
- * An instance with so many triggers is removed. How long readers waited at most meanwhile, in
- * seconds.
+ * Removes an instance with `count` triggers. Returns the longest time that readers waited
+ * meanwhile, in seconds.
  */
 static double removed(int count, volatile double *longest)
 {
@@ -203,7 +203,7 @@ int main(void)
 
 	times = 1 + LEAST / (read_all(kernel_dir(), 1) + 1e-3);
 	for (int round = 0; round < rounds; round++) {
-		/* In turns, and each as often the first. */
+		/* In turns, and each equally often the first. */
 		if (round % 2)
 			ours = read_all(tracing_dir(), times);
 		c = read_all(kernel_dir(), times);
@@ -213,7 +213,7 @@ int main(void)
 		least_c = c < least_c ? c : least_c;
 		least = ours < least ? ours : least;
 	}
-	/* Others at work on this machine can only make it longer. */
+	/* Other load on this machine can only make it longer. */
 	ok(least <= LIMIT * least_c, "reading all of them takes %.2f times as long as in the kernel's directory, at most %.1f",
 	   least / least_c, LIMIT);
 	memory();

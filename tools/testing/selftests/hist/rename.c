@@ -140,7 +140,7 @@ static void list(struct worker *w)
 	closedir(listing);
 }
 
-/* Has the directory of a name that is not in memory locked exclusively. */
+/* Locks the directory of a name exclusively, by opening a name that is not in memory. */
 static void open_or_create(struct worker *w)
 {
 	unsigned int dir = below(w, DIRS);
@@ -196,7 +196,7 @@ static void contended(struct worker *w)
 	}
 }
 
-/* Marks the directory of the instance as one that has to stay. */
+/* Adds a variable, which keeps the instance. */
 static void variable(struct worker *w)
 {
 	const char *trigger = pathf("%s/instances/rhist_r/events/sched/sched_waking/trigger", tracing_dir());
@@ -216,7 +216,7 @@ static void change_mode(struct worker *w)
 		wrong(w, "chmod", path, errno);
 }
 
-/* Has the kernel forget names. */
+/* Drops names from the kernel's memory. */
 static void forget(struct worker *w)
 {
 	int error = put_len("/proc/sys/vm/drop_caches", 0, "2", 1);
@@ -279,7 +279,7 @@ static bool ended(void)
 	return all;
 }
 
-/* Lets them work. False if somebody is stuck. */
+/* Runs the workers. Returns false if one is stuck. */
 static bool play(const char *what, double seconds)
 {
 	unsigned long before[MAX_WORKERS] = {}, stuck = 0;

@@ -9,7 +9,9 @@
 #include "grammar.h"
 #include "events.h"
 
-/* An event, with one like it that has the same fields, or none, and what fires both. */
+/*
+ * An event, with a second one that has the same fields, or none, and the function that fires both.
+ */
 struct source {
 	const char *event, *sibling;
 	struct fields fields;
@@ -19,8 +21,8 @@ struct source {
 #define LIST(...) (const char *const[]){ __VA_ARGS__, NULL }
 
 /*
- * Few, since it is done for each command, with some ties, since the order of equal entries is what
- * sorting shows.
+ * Few, since it runs for each command; with some ties, since sorting shows the order of equal
+ * entries.
  */
 static void some_numbers(void)
 {
@@ -111,7 +113,7 @@ static const struct source *const all_sources[] = {
 	&made_numbers, &made_numbers, &made_strings, &made_strings, &made_arrays, &made_stacks,
 };
 
-/* An event that this kernel can have. */
+/* Returns true if this kernel can have the event. */
 static bool is_there(const struct source *source)
 {
 	if (!strncmp(source->event, "rhist_events/", 13))
@@ -123,7 +125,7 @@ static bool is_there(const struct source *source)
 static const struct source *generated_sources[sizeof(all_sources) / sizeof(*all_sources)];
 static unsigned int sources_there;
 
-/* To be called when the events are made. */
+/* To be called after the events are made. */
 static void find_sources(void)
 {
 	for (unsigned int i = 0; i < sizeof(all_sources) / sizeof(*all_sources); i++)
@@ -267,7 +269,7 @@ static const struct row {
 	ROW("1.4", made_stacks, OK, "hist:keys=k,stack.stacktrace:size=128"),
 	ROW("1.4", made_stacks, OK, "hist:keys=stack,k:size=128"),
 	/*
-	 * without .stacktrace C counts a string of 256 bytes, which is too long beside another one
+	 * Without .stacktrace C counts a string of 256 bytes, which is too long beside another one.
 	 */
 	ROW("1.4", made_stacks, OK, "hist:keys=comm,stack.stacktrace:size=128"),
 	ROW("1.4", made_stacks, SILENT, "hist:keys=comm,stack:size=128"),
@@ -364,7 +366,7 @@ static const struct row {
 	ROW("1.9", pids, OK, "hist:keys=1+2*3,common_cpu.hex,comm:vals=pid.hex,hitcount.percent:size=128"),
 	ROW("1.9", pids, OK, "hist:keys=common_timestamp:clock=mono:size=128"),
 	ROW("1.9", pids, OK, "hist:keys=common_timestamp.usecs:size=128"),
-	/* modifiers, by where they stand */
+	/* Modifiers, by their place. */
 #define EVERYWHERE(modifier, key, value, variable, operand) \
 	ROW("2.1", pids, key, "hist:keys=pid." modifier ":size=128"), \
 	ROW("2.1", pids, value, "hist:keys=pid:vals=common_pid." modifier ":size=128"), \
@@ -397,7 +399,7 @@ static const struct row {
 	ROW("2.1", pids, OK, "hist:keys=common_cpu.log2,cpu.buckets=2:size=128"),
 	ROW("2.1", made_stacks, WRONG, "hist:keys=k.stacktrace"),
 	ROW("2.1", made_stacks, OK, "hist:keys=stack.stacktrace,k:sort=k:size=128"),
-	/* how keys and values look */
+	/* Formats of keys and values. */
 	ROW("2.2", widths, OK, "hist:keys=__probe_ip.sym,s8.hex:size=128"),
 	ROW("2.2", widths, OK, "hist:keys=__probe_ip.sym-offset,s16.log2:size=128"),
 	ROW("2.2", returns, OK, "hist:keys=__probe_func.sym,ret.hex,common_pid.execname:size=128"),
@@ -462,7 +464,7 @@ static const struct row {
 	ROW("3.5", pids, "Division by zero", "hist:keys=pid/0"),
 	ROW("3.5", pids, "Division by zero", "hist:keys=5/0"),
 	ROW("3.5", pids, "Division by zero", "hist:keys=pid:vals=pid/0"),
-	/* what hist_debug shows of all kinds of fields, where C has it */
+	/* hist_debug of all kinds of fields, if C has it. */
 	ROW("7", pids, OK, "hist:keys=common_cpu,common_comm,pid:vals=hitcount.hex,pid:size=128\nhist:keys=pid:size=128"),
 	ROW("7", made_numbers, OK, "hist:keys=u8.log2,s16.buckets=7,5:vals=s64+u8,-(u32):size=128"),
 	ROW("7", made_strings, OK, "hist:keys=dynamic,fixed:size=128\nhist:keys=relative,full:size=128"),
@@ -471,7 +473,7 @@ static const struct row {
 	ROW("8.1", pids, OK, "hist:keys=pid:size=128:pause"),
 	ROW("8.1", pids, OK, "hist:keys=common_pid:size=128"),
 	ROW("8.1", pids, OK, "hist:keys=pid:size=128\nhist:keys=pid:size=128:sort=pid\nhist:keys=pid:vals=pid:size=128"),
-	/* the sentences that the other sections have not got already */
+	/* Sentences that are missing in the other sections. */
 	ROW("9.2", pids, "Malformed assignment", "hist:keys=pid:x=1,y"),
 	ROW("9.2", pids, "Couldn't find variable", "hist:keys=pid:x=$nosuch"),
 	ROW("9.2", pids, "Couldn't find variable", "hist:keys=pid:vals=$nosuch"),

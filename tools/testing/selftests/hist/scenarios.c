@@ -35,7 +35,7 @@
 
 static bool verbose, fuzzing;
 
-/* The command that took longest. */
+/* The slowest command. */
 static struct {
 	double seconds;
 	char *text;
@@ -73,7 +73,7 @@ static unsigned int size_of_keys(const char *line)
 	}
 }
 
-/* Does a trigger refer to variables, and has another one a longer key? */
+/* Returns true if a trigger refers to variables, and another one has a longer key. */
 static bool longer_key(const struct finding *f)
 {
 	unsigned int longest = 0, shortest = 1000;
@@ -135,7 +135,7 @@ static bool other_type(const struct finding *f)
 	return !strncmp(f->c, "OK", 2) && ours_says(f, "Param type doesn't match") && strstr(f->said, "char");
 }
 
-/* A third histogram can see that the first one has another string by now. */
+/* A third histogram can notice that the first one has another string by now. */
 static bool string_alias(const struct finding *f)
 {
 	return f->what == EMITTED && (strstr(f->said, "=$str") || strstr(f->said, ".$str"));
@@ -220,7 +220,7 @@ static bool scaled_negative(const struct finding *f)
 	return line && (strstr(line, ".log2") || strstr(line, ".bucket")) && !strncmp(f->c, "EINVAL", 6);
 }
 
-/* Is there an expression in a line, a constant or the width of a bucket? */
+/* Returns true for an expression in a line, a constant, or the width of a bucket. */
 static bool computes(const char *line, size_t len)
 {
 	for (size_t i = 0; i + 1 < len; i++)
@@ -230,7 +230,7 @@ static bool computes(const char *line, size_t len)
 	return false;
 }
 
-/* Two such triggers of one event: only mistakes make two that are that much alike. */
+/* Two such triggers of one event: only mistakes create two that are so similar. */
 static bool compared_constants(const struct finding *f)
 {
 	unsigned int computing[2] = { 0 };
@@ -245,7 +245,7 @@ static bool compared_constants(const struct finding *f)
 	return computing[0] && computing[1];
 }
 
-/* A line that is shown is written back, and a name in it means something else or nothing by now. */
+/* A printed line is written back after one of its names has got another meaning, or none. */
 static bool other_variable(const struct finding *f)
 {
 	const char *line = strstr(f->ours, ": !hist:") ?: strstr(last_line(f->said), " !hist:");
@@ -253,7 +253,7 @@ static bool other_variable(const struct finding *f)
 	return f->what == ANSWER && line && strncmp(f->ours, "EINVAL", 6) && !strncmp(f->c, "EINVAL", 6);
 }
 
-/* C has two entries with the same text as their key, or does not find a variable of that key. */
+/* C has two entries with the same text as their key, or misses a variable of that key. */
 static bool text_as_key(const struct finding *f)
 {
 	/* the names of such fields, see scenes.h */
@@ -277,13 +277,13 @@ static bool text_as_key(const struct finding *f)
 	return false;
 }
 
-/* A number that is the address of no string. */
+/* A number that is not the address of a string. */
 static bool no_address(const struct finding *f)
 {
 	return f->what == EMITTED && strstr(f->ours, "(fault)");
 }
 
-/* C shows them as common_cpu and common_comm, which it then does not take for the same. */
+/* C shows them as common_cpu and common_comm, and does not accept these as the same later. */
 static bool other_name(const struct finding *f)
 {
 	static const char *const names[] = { "cpu", "CPU", "comm", "COMM" };
@@ -346,7 +346,7 @@ static void adjust(enum what what, char *text)
 {
 	if (what != ANSWER)
 		without_differences(text);
-	/* what C adds to references */
+	/* C's additions to references */
 	for (char *at = text; what != ANSWER && (at = strchr(at, '$')); ) {
 		at += 1 + strspn(at + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
 		while (!strncmp(at, ".usecs", 6))
@@ -482,7 +482,7 @@ static void field_of(const struct scene *scene, const char *event, unsigned int 
 	}
 }
 
-/* Is a parameter a time, or a field that has got one? */
+/* Returns true if a parameter is a time, or a field that has got one. */
 static bool is_time(const char *param, size_t len)
 {
 	if (memmem(param, len, "$ts", 3) || memmem(param, len, "$lat", 4) || memmem(param, len, "timestamp", 9))
@@ -493,7 +493,7 @@ static bool is_time(const char *param, size_t len)
 	return false;
 }
 
-/* Which fields of synthetic events get times from a trigger? */
+/* Finds the fields of synthetic events that get times from a trigger. */
 static void find_times(const struct scene *scene, const char *line)
 {
 	for (const char *at = line; (at = strstr(at, "sc_")); ) {
@@ -536,7 +536,7 @@ static void find_cast(const struct scene *scene)
 	}
 }
 
-/* Puts a star in the place of a number, with the blanks before it. */
+/* Replaces a number, and the blanks before it, with a star. */
 static char *hide_number(char *at)
 {
 	size_t len = strspn(at, " ");
@@ -582,7 +582,7 @@ static char *without_varying(char *text)
 	return text;
 }
 
-/* Puts numbers in the place of addresses, in the order in which they are met. */
+/* Replaces addresses with numbers, in the order of their appearance. */
 static char *without_addresses(char *text)
 {
 	char seen[64][20];
@@ -609,7 +609,7 @@ static char *without_addresses(char *text)
 	return text;
 }
 
-/* One file of all events. */
+/* Returns one file of all events. */
 static char *file_of_cast(const char *dir, const char *name)
 {
 	struct pieces all = { 0 };
@@ -641,7 +641,7 @@ static char *emitted(void)
 
 	append_piece(&all, "%s", "");
 	append_piece(&said, "%s", "");
-	/* in the rain it does not end */
+	/* Under load it would not end. */
 	while ((!fuzzing || all.len < EMITTED_MAX) && (len = read(pipe_of_listener, buffer, sizeof(buffer))) > 0)
 		append_piece(&all, "%.*s", (int)len, buffer);
 	rest = all.text;
@@ -656,7 +656,7 @@ static char *emitted(void)
 	return said.text;
 }
 
-/* Writes a command; what came of it. */
+/* Writes a command. Returns the result. */
 static char *answer_to(const char *dir, const char *file, const char *text, size_t len, int *error)
 {
 	struct pieces answer = { 0 };
@@ -691,7 +691,7 @@ static void look(const char *dir, unsigned int line, struct transcript *t)
 	char *debug = file_of_cast(dir, "hist_debug");
 
 	note_down(t, HIST, line, without_varying(file_of_cast(dir, "hist")));
-	/* not every kernel has it */
+	/* Some kernels lack it. */
 	if (access(pathf("%s/events/rhist_events/wake/hist_debug", kernel_dir()), F_OK)) {
 		free(debug);
 	} else {
@@ -725,8 +725,8 @@ static void fire(const char *orders)
 }
 
 /*
- * Is a helper trigger used by two others? When the one that it was made for goes first, C warns in
- * the kernel's log. It is enough that two triggers have a parameter of this name.
+ * Returns true if a helper trigger may be used by two others: if the trigger that it was made for
+ * goes first, C warns in the kernel's log. Two triggers with a parameter of this name are enough.
  */
 static bool shared_helper(const char *dir)
 {
@@ -777,7 +777,7 @@ static bool faulty_in_c(const struct scene *scene, unsigned int last)
 	return false;
 }
 
-/* Writes the lines that are shown back with a `!`, in an order that the number determines. */
+/* Writes the printed lines back with a `!`, in an order that the number determines. */
 static void remove_lines(const char *dir, unsigned int at, unsigned int number, struct transcript *t)
 {
 	seed_random(number, 0);
@@ -808,7 +808,7 @@ static void remove_lines(const char *dir, unsigned int at, unsigned int number, 
 		if (!count)
 			return;
 		chosen = below(count);
-		/* as C would have to show it, to take it back */
+		/* Adjusted to the line that C would accept. */
 		adjust(LINES, shown[chosen].line);
 		if (asprintf(&text, "!%s", shown[chosen].line) < 0)
 			abort();
@@ -834,7 +834,7 @@ static bool clear_stage(const struct scene *scene, const char *dir)
 	bool clean = false;
 	char *left;
 
-	/* the last one first: nobody refers to it */
+	/* The last one first: nothing refers to it. */
 	for (unsigned int i = scene->count; i-- && !clean; ) {
 		const char *path;
 		char word[64];
@@ -858,7 +858,7 @@ static bool clear_stage(const struct scene *scene, const char *dir)
 		int error;
 
 		enable(cast.synthetic[i], false);
-		/* C lets go of it some time after the trigger has been removed */
+		/* C releases it some time after the trigger has been removed. */
 		for (unsigned int tries = 0; tries < 100; tries++) {
 			error = append(pathf("%s/synthetic_events", kernel_dir()), pathf("!%s", cast.synthetic[i]));
 			if (error != -EBUSY)
@@ -966,7 +966,7 @@ static void note_scene(const struct scene *scene)
 	}
 }
 
-/* Are an answer of C and one of ours the same? Ours may have said more in error_log. */
+/* Returns true if an answer of C and one of ours are the same. Ours may have more in error_log. */
 static bool same_answer(const char *c, const char *ours)
 {
 	size_t len = strcspn(c, "\n") + 1;
@@ -1027,7 +1027,7 @@ static enum verdict compare(const struct scene *scene, struct transcript *c, str
 /* Contents of synthetic_events before the first scene. */
 static char *events_before;
 
-/* Removes synthetic events that mistakes have given other names; false if that does not work. */
+/* Removes synthetic events whose names come from mistakes; returns false if that fails. */
 static bool sweep_events(void)
 {
 	char *events, *rest, *line;
@@ -1052,7 +1052,7 @@ static bool sweep_events(void)
 /* C has removed all that was added to it. It keeps triggers that refer to each other. */
 static bool c_is_clean = true;
 
-/* Plays a scene in one of our directories, and to C before, if it is asked. */
+/* Plays a scene in one of our directories, and to C before, if `ask`. */
 static enum verdict run_in(const struct scene *scene, const char *dir, bool ask)
 {
 	static struct transcript c, ours;
@@ -1074,7 +1074,7 @@ static enum verdict run_in(const struct scene *scene, const char *dir, bool ask)
 		}
 		said_something += ours.records[i].what == EMITTED && *ours.records[i].text;
 	}
-	/* what C leaves holds the synthetic events, too */
+	/* C's leftovers keep the synthetic events, too. */
 	if (ask && !c.left)
 		verdict = compare(scene, &c, &ours);
 	if (verdict == SAME && (c.stopped || !ask))
@@ -1147,14 +1147,14 @@ static void run_scenes(uint64_t seed, uint64_t first, uint64_t count, bool print
 
 static const char fuzz_instance[] = "scenarios_fuzz";
 
-/* Is nothing left: no trigger, no helper, no synthetic event? */
+/* Returns true if all triggers, helpers and synthetic events are gone. */
 static bool nothing_left(void)
 {
 	bool same = sweep_events();
 	unsigned int lines = 0;
 	char *stats;
 
-	/* after four lines of its own, it has some for each event and trigger */
+	/* After four general lines, it has lines for each event and trigger. */
 	stats = slurp(pathf("%s/hist_stats", tracing_dir()));
 	for (const char *at = stats; at && (at = strchr(at, '\n')); at++)
 		lines++;
@@ -1221,12 +1221,12 @@ static void set_stage(bool on)
 	};
 	static char *expedited;
 
-	/* a kernel with one processor has none */
+	/* A kernel with one processor lacks it. */
 	if (on)
 		expedited = slurp("/sys/kernel/rcu_expedited");
 	if (expedited)
 		append("/sys/kernel/rcu_expedited", on ? "1" : expedited);
-	/* and the pages that discarded records are made in are there */
+	/* Also allocates the pages in which discarded records are made. */
 	append(pathf("%s/events/oom/mark_victim/trigger", kernel_dir()), on ? "traceon" : "!traceon");
 	if (on && (mkdir(pathf("%s/instances/%s", kernel_dir(), hold), 0700) || mkdir(pathf("%s/instances/%s", kernel_dir(), listener), 0700)))
 		die("instances: %s", strerror(errno));

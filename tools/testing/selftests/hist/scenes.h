@@ -221,7 +221,7 @@ static const char *some_literal(void)
 	return PICK(literals);
 }
 
-/* One operand of an expression with numbers; says what type it has. */
+/* Appends one operand of an expression with numbers, and sets its type. */
 static void put_operand(struct text *text, struct trigger *trigger, char type[24])
 {
 	const struct field *field = pick_field(&stage.events[trigger->event], NUMBER);
@@ -374,7 +374,7 @@ static void put_assignment(struct text *text, struct trigger *trigger)
 	trigger->own_count++;
 }
 
-/* Something that an action can hand on, as a field of a synthetic event would have to be. */
+/* Appends a parameter of an action, and sets the field that a synthetic event needs for it. */
 static void put_param(struct text *text, struct trigger *trigger, int match, unsigned int number, struct field *is)
 {
 	const struct event *event = &stage.events[trigger->event], *other = match < 0 ? NULL : &stage.events[match];
@@ -661,7 +661,7 @@ static bool is_plain(const struct text *text)
 	return true;
 }
 
-/* A change that makes another line of it. */
+/* Changes the line into another trigger's. */
 static void change_line(struct text *text)
 {
 	static const char *const words[] = {
@@ -778,8 +778,8 @@ static void make_scene(struct scene *scene, uint64_t seed, uint64_t index)
 }
 
 /*
- * The same with mistakes: lines are changed in whatever way, are about another event, are missing,
- * come twice or in another order. Returns whether C can be asked, too.
+ * The same with mistakes: lines are changed in any way, go to another event, are missing, come
+ * twice or in another order. Returns true if C can be asked, too.
  */
 static bool make_mistakes(struct scene *scene, uint64_t seed, uint64_t index)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sequences of commands and events, done to the kernel's own triggers and to ours step by step:
+ * Sequences of commands and events, given to the kernel's own triggers and to ours step by step:
  * after each step errno, error_log, triggers and histograms are the same.
  */
 #define _GNU_SOURCE
@@ -229,7 +229,7 @@ static const char *file(const char *dir, const char *event, const char *name)
 	return pathf("%s/events/syscalls/sys_enter_%s/%s", dir, event, name);
 }
 
-/* Does a command; 0 or a negative errno. */
+/* Executes a step. Returns 0 or a negative errno. */
 static int act(const char *dir, const char *step)
 {
 	char event[16], text[256];
@@ -293,7 +293,7 @@ static void run(const struct sequence *sequence)
 			c_log = slurp(pathf("%s/error_log", kernel_dir()));
 			error = c_error;
 			if (!testing_c()) {
-				/* C's too, which it shows */
+				/* Including C's, which it shows. */
 				truncate_file(pathf("%s/error_log", tracing_dir()));
 				error = act(tracing_dir(), step);
 			}

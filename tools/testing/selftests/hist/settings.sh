@@ -38,7 +38,7 @@ stop()
 	wait $A $B $C
 }
 
-# tell WHOM LINE: has one of them do that
+# tell WHOM LINE: gives one of them an order, and waits for the answer
 tell()
 {
 	case $1 in
@@ -49,8 +49,8 @@ tell()
 	[ -z "$answer" ] || echo "$1 could not: $2"
 }
 
-# all LINE: A does it 3 times, B 5 times, C 7 times: an @ stands for the number. So a sum says whose
-# hits are in it.
+# all LINE: A does it 3 times, B 5 times, C 7 times: an @ stands for the number. So a sum shows
+# whose hits are in it.
 all()
 {
 	tell A "${1%@*}3${1#*@}"
@@ -58,7 +58,8 @@ all()
 	tell C "${1%@*}7${1#*@}"
 }
 
-# list DIR NAMES NAMES: sets both lists, in the kernel's directory and by way of rhist's
+# list DIR NAMES NAMES: sets both lists, the first in the kernel's directory and the second in
+# rhist's
 list()
 {
 	pids "$2" >"$KERNEL/$1/set_event_pid"
@@ -75,8 +76,8 @@ pids()
 	esac
 }
 
-# Whether other runs show the rest: each step has histograms of all sources, on a slow kernel for
-# half a second each.
+# True if other runs test the rest: each step has histograms of all sources, for half a second each
+# on a slow kernel.
 brief() { rest_only || [ "$SLOW" ]; }
 
 # One line for each source of hits: its event, and an order to `fire` that makes it happen.
@@ -103,12 +104,12 @@ sources()
 
 begin()
 {
-	# Not in rhist's, which could not be removed then.
+	# Not in rhist's directory, which could not be unloaded then.
 	cd "$KERNEL" || exit 1
 	start
 	mkdir $X $EMIT
 	echo 'rhist_s u64 p' >>synthetic_events
-	# In an instance without lists, so that it happens for all tasks.
+	# In an instance without lists, so that all tasks fire it.
 	echo 'hist:keys=common_pid:p=pid:onmatch(syscalls.sys_enter_getpgid).trace(rhist_s,$p)' >>$EMIT/$GETPGID/trigger
 	tell A user\ 7
 	insmod "$RHIST_EVENTS" || echo "# no events of a module"
@@ -151,7 +152,7 @@ attach()
 	: >"$work/was_${1##*/}"
 	files=
 	for event in ${2:-$(cut -d ' ' -f 1 "$work/sources")}; do
-		# A filter of this kind is tested on a way of its own.
+		# A filter on a return value has a path of its own.
 		case $event in
 		syscalls/sys_exit_getpgid) trigger="hist:keys=common_pid if ret >= -3" ;;
 		*) trigger=hist:keys=common_pid ;;
@@ -172,7 +173,7 @@ detach()
 	done
 }
 
-# counted DIR: by C and by rhist, of the hits of A, B and C since it was asked last
+# counted DIR: prints the hits of A, B and C since the last call, counted by C and by rhist
 counted()
 {
 	read -r files <"$work/files_${1##*/}"
@@ -193,7 +194,7 @@ counted()
 		}' "$work/was_${1##*/}" $files
 }
 
-# each TEXT: that for each source
+# each TEXT: prints it once for each source
 each() { sed "s!^\([^ ]*\) .*!\1: $1!" "$work/sources"; }
 
 # --- set_event_pid and set_event_notrace_pid
@@ -218,7 +219,7 @@ forks()
 	list . - -
 }
 
-# Children are taken off the list when they are gone.
+# The kernel takes ended children off the list.
 only_a() { [ "$(cat set_event_pid set_event_notrace_pid)" = $A ]; }
 
 # scheduled EVENT FIRST SECOND: A and B run beside each other and wake the reader of their answers.
@@ -261,7 +262,7 @@ scheduled()
 	remove_triggers events/$1 "$TRACING/events/$1"
 }
 
-# asleep PID: waits until a task waits for something, and nobody runs it any more
+# asleep PID: waits until a task sleeps, and is off its processor
 asleep()
 {
 	until grep -q '^State:.S' /proc/$1/status; do :; done
@@ -271,7 +272,7 @@ asleep()
 # step DIR EVENT COMMAND: prints the result of the write
 step() { echo "$1 $3: $(io write "$1/$2/trigger" a "$3")"; }
 
-# All triggers of an event, in the current tracing directory.
+# Tests all triggers of an event, in the current tracing directory.
 scene()
 {
 	list . A -
@@ -323,7 +324,7 @@ scene()
 	step $X $GETPGID '!hist:name=rhist_n:keys=common_pid'
 	list . - -
 	list $X - -
-	# Marks are made whoever writes them.
+	# Marks count for any writer.
 	list . A -
 	step . $PRINT hist:keys=$COMM
 	echo mark >trace_marker
@@ -333,14 +334,14 @@ scene()
 	list . - -
 }
 
-# An instance is removed with its lists and histograms, by way of each directory.
+# An instance is removed with its lists and histograms, through each directory.
 removed()
 {
 	for by in "$TRACING" "$KERNEL"; do
 		list $X A -
 		attach $X
 		every
-		# C never lets go of a synthetic event otherwise.
+		# Otherwise C would never release the synthetic event.
 		echo '!hist:keys=common_pid' >>$X/events/synthetic/rhist_s/trigger
 		rmdir "$by/$X"
 		every
@@ -413,7 +414,7 @@ set_all()
 	for event in $(cut -d ' ' -f 1 "$work/sources"); do echo "$1$event" | tr / : >>set_event; done
 }
 
-# Records that are kept, and no room for any more.
+# Kept records fill the buffer.
 fill()
 {
 	echo 4 >buffer_size_kb
@@ -567,7 +568,7 @@ while read -r pids notrace x_pids x_notrace top x; do
 	list $X $x_pids $x_notrace
 	every
 	is "$(counted .)" "$(each "C $top rhist $top")" "set_event_pid $pids, set_event_notrace_pid $notrace beside an instance"
-	# C makes the hits of an event probe in the first directory that enables it.
+	# C counts an event probe's hits in the first directory that enables it.
 	is "$(counted $X | sed '/eprobes/s/C [0-9]*//')" "$(each "C $x rhist $x" | sed '/eprobes/s/C [0-9]*//')" \
 		"set_event_pid $x_pids, set_event_notrace_pid $x_notrace in an instance"
 done <<END

@@ -33,7 +33,8 @@ static const char *const verdict_names[] = {
 /* Commands for an event, one after the other. */
 struct script {
 	const struct source *source;
-	struct source own;		/* the source, without a sibling that no command is for */
+	/* the source; without its sibling if no command uses that */
+	struct source own;
 	unsigned int count;
 	struct step {
 		bool sibling, truncate;
@@ -108,7 +109,7 @@ static void ask(const char *dir, const struct source *source, const struct step 
 	without_times(answer->log);
 }
 
-/* Bytes behind a text that may grow: twenty for each width in it. */
+/* Spare bytes behind a text that may grow: twenty for each width in it. */
 #define ROOM 4096
 
 /* One file of the events of a script, all of them one after the other. */
@@ -124,7 +125,7 @@ static char *file_of_events(const char *dir, const struct source *source, const 
 	second = slurp(event_file(dir, source, true, name));
 	if (second && !strcmp(name, "trigger") && *second == '#')
 		*second = 0;
-	/* with room for what adjust() puts in, as slurp() leaves it */
+	/* With space for adjust() to insert text. */
 	if (asprintf(&both, "%s\n---\n%s%*s", first, second ? second : "(unreadable)", ROOM, "") < 0)
 		abort();
 	both[strlen(both) - ROOM] = 0;
@@ -201,7 +202,7 @@ static enum verdict compare_files(const struct script *script, unsigned int step
 	look(tracing_dir(), script->source, &q->ours);
 	q->c.debug = file_of_events(kernel_dir(), script->source, "hist_debug");
 	if (q->c.debug) {
-		/* not every kernel has it */
+		/* Some kernels lack it. */
 		q->ours.debug = file_of_events(tracing_dir(), script->source, "hist_debug");
 		mask(q->c.debug);
 		mask(q->ours.debug);
@@ -214,7 +215,7 @@ static enum verdict compare_files(const struct script *script, unsigned int step
 
 		if (same_text(c, ours, &differs))
 			continue;
-		/* a histogram holds the line, too */
+		/* A histogram contains the line, too. */
 		if (explained(q, LINES) || (i == 1 && explained(q, SHOWS))) {
 			differs = true;
 			continue;
@@ -248,7 +249,7 @@ static enum verdict feed_back(const struct script *script, const struct question
 			ask(kernel_dir(), source, &step, &q.c);
 			ask(tracing_dir(), source, &step, &q.ours);
 			if (q.c.error && !q.ours.error) {
-				/* C does not take back each line that it shows */
+				/* C does not accept each line that it shows. */
 				forget(&q.c);
 				forget(&q.ours);
 				free(lines);
@@ -267,7 +268,10 @@ static enum verdict feed_back(const struct script *script, const struct question
 	if (verdict == SAME && any_trigger(tracing_dir(), source))
 		return failed(script, script->count, NULL, "the line of a trigger does not remove it");
 	if (verdict == SAME && any_trigger(kernel_dir(), source)) {
-		/* the other names are the only ones that C does not find again */
+		/*
+		 * The difference about other names is the only one in which C does not find its own
+		 * line again.
+		 */
 		struct question q = { .said = asked->said, .before = asked->before, .ours = { .error = -EEXIST, .log = (char *)"already exists" } };
 
 		if (!explained(&q, ANSWERS))
@@ -326,7 +330,7 @@ static bool is_as_promised(const struct answer *answer, const char *says, bool o
 	return answer->error && (of_c ? answer->log && !*answer->log : same_log("", answer->log, answer->error));
 }
 
-/* `says`: what C has to say to the last command; see rows.h. NULL: anything. */
+/* `says`: the answer to the last command that the row promises; see rows.h. NULL: any. */
 static enum verdict run_once(const struct script *script, const char *says)
 {
 	enum verdict verdict = SAME, found;
@@ -355,7 +359,7 @@ static enum verdict run_once(const struct script *script, const char *says)
 				break;
 			}
 		if (verdict == UNASKED) {
-			/* then the promise is about ours, unless that is known to differ */
+			/* Then the promise is ours, unless this is a known difference. */
 			if (says && !is_as_promised(&q.ours, says, false) && !explained(&q, ANSWERS) &&
 			    (c_reads_texts() || !strstr(q.said, "_val")))
 				verdict = failed(script, i, &q, "rhist says something else than the row");
@@ -368,7 +372,7 @@ static enum verdict run_once(const struct script *script, const char *says)
 		if (q.c.error != q.ours.error || !same_log(q.c.log, q.ours.log, q.c.error)) {
 			found = explained(&q, ANSWERS) ? DIFFERENT : failed(script, i, &q, "the answers differ");
 			verdict = found > verdict ? found : verdict;
-			/* the two sides are not in the same state any more */
+			/* The two sides are in different states from here on. */
 			break;
 		}
 		if (strcmp(q.c.log, q.ours.log))
@@ -421,7 +425,7 @@ static enum verdict run(const struct script *script, const char *says)
 	return verdict;
 }
 
-/* To be called when all steps are there. */
+/* To be called after all steps are made. */
 static void choose_source(struct script *script, const struct source *source)
 {
 	bool sibling = false;
@@ -434,7 +438,7 @@ static void choose_source(struct script *script, const struct source *source)
 	script->source = &script->own;
 }
 
-/* A row about a list of processors, which a machine with one does not have. */
+/* Returns true for a row about a list of processors, which is not possible with one processor. */
 static bool names_processors(const struct row *row)
 {
 	return memmem(row->steps, row->len, "CPUS{", 5);
@@ -568,8 +572,8 @@ static void run_scripts(uint64_t seed, uint64_t first, uint64_t texts)
 }
 
 /*
- * Keeps the events on for two instances, or off: the calls at them are then not patched in and out
- * by each trigger. Waiting for the end of hits is hurried, too. That makes it several times faster.
+ * Keeps the events on in two instances, or stops that: triggers then do not patch the calls at them
+ * in and out each time. Grace periods are expedited, too. This makes it several times faster.
  */
 static void hold_events(bool on)
 {
@@ -580,7 +584,7 @@ static void hold_events(bool on)
 		expedited = slurp("/sys/kernel/rcu_expedited");
 	if (expedited)
 		append("/sys/kernel/rcu_expedited", on ? "1" : expedited);
-	/* and the pages that discarded records are made in are there */
+	/* Also allocates the pages in which discarded records are made. */
 	append(pathf("%s/events/oom/mark_victim/trigger", kernel_dir()), on ? "traceon" : "!traceon");
 	for (unsigned int instance = 0; instance < 2; instance++) {
 		const char *dir = pathf("%s/instances/sidebyside%u", kernel_dir(), instance);

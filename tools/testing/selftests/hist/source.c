@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Events whose fields are known to the bit, fired in known numbers from tasks, softirqs, hard
- * interrupts and NMIs: the histogram is the table that is computed here, and it is C's.
+ * interrupts and NMIs: the histogram equals the table computed here, and C's.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -46,7 +46,7 @@ NUMBER(s64, int64_t)
 static uint64_t flag(uint64_t k) { return k % 2; }
 static uint64_t letter(uint64_t k) { return 'a' + k % 26; }
 static uint64_t colour(uint64_t k) { return k % 3; }
-/* Arrays and structures with the size of a number are one. */
+/* Arrays and structures of a number's size are read as numbers. */
 static uint64_t four(uint64_t k) { return (int8_t)k * 0x01010101; }
 static uint64_t eight(uint64_t k) { return (uint8_t)k * 0x0101010101010101; }
 static uint64_t pair(uint64_t k) { return (uint32_t)k | (uint64_t)~(uint32_t)k << 32; }
@@ -62,7 +62,7 @@ static void cut_to(uint64_t k, char key[KEY], size_t most)
 }
 
 static void fixed(uint64_t k, char key[KEY]) { cut_to(k, key, 15); }
-/* A key has its NUL, even where that takes the place of a character. */
+/* A key keeps a NUL, even in place of a character. */
 static void full(uint64_t k, char key[KEY]) { cut_to(k, key, 7); }
 static void bytes(uint64_t k, char key[KEY]) { cut_to(k, key, 12); }
 static void counted(uint64_t k, char key[KEY]) { cut_to(k, key, 8); }
@@ -82,7 +82,8 @@ static const struct field {
 	const char *event, *name;
 	int width;				/* bytes of a number; negative if it is signed */
 	uint64_t (*number)(uint64_t k);		/* contents of the field: this, */
-	void (*text)(uint64_t k, char key[KEY]);	/* or this, or only C knows */
+	/* or this; if both are missing, only C knows */
+	void (*text)(uint64_t k, char key[KEY]);
 } fields[] = {
 	{ "numbers", "u8", 1, u8, NULL },
 	{ "numbers", "s8", -1, s8, NULL },
@@ -151,7 +152,7 @@ static void count(struct table *table, uint64_t k)
 		e->sum += table->value->number(k);
 }
 
-/* Whether a may stand before b. */
+/* Returns true if a may precede b. */
 static bool ordered(const struct table *table, const struct entry *a, const struct entry *b)
 {
 	if (table->descending) {
@@ -184,7 +185,7 @@ static bool is_line(const struct table *table, const struct entry *e, const char
 }
 
 /*
- * Whether a histogram's text has the lines of the table, each once, in a right order, and its
+ * Returns true if a histogram's text has each line of the table once, in a right order, and its
  * totals.
  */
 static bool is_table(struct table *table, const char *text)
@@ -203,7 +204,7 @@ static bool is_table(struct table *table, const char *text)
 			return false;
 		if (strncmp(line, "{ ", 2))
 			continue;
-		/* of entries that look the same each is found once */
+		/* Finds each of several entries that look the same once. */
 		while (e < table->entries + table->used && (e->found || !is_line(table, e, line, len)))
 			e++;
 		if (e == table->entries + table->used || (last && !ordered(table, last, e))) {
@@ -225,7 +226,7 @@ static bool is_table(struct table *table, const char *text)
 
 enum answer { ACCEPTED, REFUSED, WRONG };
 
-/* Writes a trigger to both. WRONG: they do not answer the same. */
+/* Writes a trigger to both. WRONG: their answers differ. */
 static enum answer attach(const char *event, const char *trigger)
 {
 	char *c, *ours = NULL;
@@ -326,8 +327,8 @@ static bool same_as_c(const char *event, const char *name)
 #define TABLES 4
 
 /*
- * Attaches a trigger for each table to both, fires in all contexts, and looks at both after each.
- * For an event with tables that cannot be computed here C is the measure alone.
+ * Attaches a trigger for each table to both sides, fires in all contexts, and checks both after
+ * each. C alone is the measure for an event whose tables cannot be computed here.
  */
 static void check(const char *event, const char *what, char triggers[TABLES][200], struct table *tables)
 {
@@ -348,7 +349,7 @@ static void check(const char *event, const char *what, char triggers[TABLES][200
 		char *text, *at;
 		int error;
 
-		/* fired from tasks only, it gets to the other contexts by itself */
+		/* Fired from tasks only, it reaches the other contexts by itself. */
 		if (context && !strcmp(event, "nested"))
 			break;
 		/* every CPU gets its turn, and every context other numbers */
@@ -471,7 +472,7 @@ static unsigned long long nanoseconds(void)
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
-/* Each record is made while the one of a lower context is: their hits nest, on every CPU. */
+/* Each record is made while one of a lower context is being made: their hits nest, on every CPU. */
 static void nest(void)
 {
 	unsigned long each = long_run() && !slow_kernel() ? 5000 : 500;
@@ -498,7 +499,7 @@ static void nest(void)
 	truncate_file(file(tracing_dir(), "nested", "trigger"));
 }
 
-/* Hits of an event that hist_stats says were lost. */
+/* Lost hits of an event, by hist_stats. */
 static unsigned long long lost_of(const char *event)
 {
 	char *stats = testing_c() ? NULL : slurp(pathf("%s/hist_stats", tracing_dir()));
@@ -533,7 +534,7 @@ static void brings_forth(void)
 	truncate_file(file(tracing_dir(), "nested", "trigger"));
 }
 
-/* Every hit has its time, whatever it interrupts. */
+/* Every hit has its own time, whatever it interrupts. */
 static void times(void)
 {
 	unsigned long long hits = 0, before, after;
@@ -576,7 +577,7 @@ static void *fire_volley(void *arg)
 {
 	struct volley *v = arg;
 
-	/* not from the CPU that is to be interrupted */
+	/* From another CPU than the one to interrupt. */
 	pin(strcmp(v->context, "task") ? (v->cpu + 1) % cpus : v->cpu);
 	pthread_barrier_wait(&start);
 	v->error = fire("numbers", v->context, v->cpu, v->first, v->count, v->keys);
@@ -602,7 +603,7 @@ static void *read_on(void *most)
 
 static unsigned long interruptions;
 
-/* How many times firing began with others at work on the same CPU. */
+/* Reads how often firing began while others were at work on the same CPU. */
 static bool nested(unsigned long begun[4])
 {
 	char *text = slurp("/dev/" SYSTEM);
@@ -711,7 +712,7 @@ static bool there(const char *dir)
 	return !access(pathf("%s/events/" SYSTEM, dir), F_OK);
 }
 
-/* A trigger keeps the module of its event; without one the module goes, whatever files are open. */
+/* A trigger keeps the module of its event; without one the module can go, even with open files. */
 static void life(const char *path)
 {
 	char trigger[PATH_MAX];

@@ -3,8 +3,8 @@
 #
 # Stacks by rules that are learned from the kernel's unwinder (rust/orc.c): here each one is
 # compared with the unwinder's, in every context, while return addresses are replaced by kretprobes
-# and the function graph tracer. The first that differs would end the use of rules, and hist_stats
-# would say so.
+# and the function graph tracer. The first difference would end the use of rules, and show in
+# hist_stats.
 
 . "$(dirname "$0")/../lib/tracing.sh"
 
@@ -13,7 +13,7 @@ walks()
 	sed -n 's/^stacks: //p' "$TRACING/hist_stats"
 }
 
-# number WORD: the one before it
+# number WORD: prints the number before this word
 number()
 {
 	walks | sed -n "s/.*[^0-9]\([0-9][0-9]*\) $1.*/\1/p"
@@ -45,8 +45,7 @@ watched()
 	cd "$TRACING/events" && grep -l '^hist:keys=common_stacktrace' */*/trigger | sed 's|/trigger||'
 }
 
-# Interrupts of every kind that find each other at work, and tasks in system calls, with deep
-# stacks.
+# Interrupts of every kind that nest, and tasks in system calls, with deep stacks.
 busy()
 {
 	end=$(($(date +%s) + $1))
@@ -87,7 +86,7 @@ yes "rules are learned" [ "$(number rules)" -gt 0 ]
 yes "loaded with stack_check=0" load stack_check=0
 is "$(walks)" "by the unwinder" "then the unwinder walks all"
 yes "loaded with stack_check=1" load stack_check=1
-# Where hits nest as deep as they can, little of the stack is left for a comparison.
+# Hits of the deepest nesting leave little of the stack for a comparison.
 [ -z "$LONG" ] || yes "hits that nest as deep as they can are compared, too" "$OUT/chains"
 yes "the events are there" insmod "$RHIST_EVENTS"
 
@@ -108,7 +107,7 @@ optimized=$(cat /proc/sys/debug/kprobes-optimization)
 echo 0 >/proc/sys/debug/kprobes-optimization
 offset=0
 while [ $offset -lt 48 ]; do
-	# Refused where no instruction begins.
+	# Refused in the middle of an instruction.
 	echo "p:rhist_a$offset notify_change+$offset" >>"$KERNEL/kprobe_events" && watch "kprobes/rhist_a$offset"
 	offset=$((offset + 1))
 done 2>/dev/null
@@ -134,8 +133,10 @@ busy "$seconds"
 echo "# with kretprobes: $(walks)"
 
 # The unwinder warns in the kernel's log of code that was interrupted in return_to_handler(): so
-# nothing that happens in interrupts is counted meanwhile, such as ktime_get(). leave EVENT...:
-# removes the triggers, and notes which of the events below were counted: reading all takes long
+# events that happen in interrupts, such as ktime_get(), are not counted meanwhile.
+#
+# leave EVENT...: removes the triggers, and notes which of the events below were counted: reading
+# all takes long
 leave()
 {
 	for event; do

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The module leaves: never while a file of its is open, always when none is, whatever rains on it,
- * and whoever still has a foot in its directories.
+ * The module can never be unloaded while one of its files is open, and always otherwise, under
+ * load, and with processes in its directories.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -34,8 +34,7 @@ static int unload(void)
 }
 
 /*
- * The same, for a module that somebody may still hold for a moment, as a user event does until it
- * is freed.
+ * The same, for a module that may still be held for a moment, as by a user event until it is freed.
  */
 static int unload_within(int seconds)
 {
@@ -181,7 +180,7 @@ static void *rain(void *cpu)
 	return NULL;
 }
 
-/* Walks, lists, reads and writes all the time; whether the tree is there or not. */
+/* Walks, lists, reads and writes all the time, with or without the tree. */
 static void *visit(void *unused)
 {
 	unsigned int seed = 1;
@@ -219,7 +218,7 @@ struct child {
 	int go, said;
 };
 
-/* A shell, so to speak, that stands in a directory of the tree; it looks around when told to. */
+/* A process with its working directory in the tree, like a shell; it looks around on command. */
 static struct child stand_in(const char *name)
 {
 	int go[2], said[2];
@@ -311,7 +310,7 @@ static void attach(int round)
 
 static unsigned long long chain_hits;
 
-/* The chain works to its end, and is at work when the module goes. */
+/* Waits until the chain has worked to its end, so that it is active when the module goes. */
 static void await_chain(int round)
 {
 	struct totals t = { 0 };
@@ -326,7 +325,7 @@ static void await_chain(int round)
 	chain_hits += t.hits;
 }
 
-/* Nothing of it is held when the module is gone. */
+/* Checks that nothing of it is held after the module is gone. */
 static void chain_is_gone(int round)
 {
 	int error = append(pathf("%s/synthetic_events", kernel_dir()), "!rhist_uc");
@@ -336,13 +335,13 @@ static void chain_is_gone(int round)
 	error = define_chain();
 	if (error)
 		wrong(round, "defining it again", errno_name(error));
-	/* whose condition is enabled cannot be written to */
+	/* While a conditional snapshot is enabled, snapshot cannot be written to. */
 	error = have_snapshots() ? append(pathf("%s/snapshot", kernel_dir()), "1") : 0;
 	if (error)
 		wrong(round, "a snapshot of the kernel's own", errno_name(error));
 }
 
-/* The tree works: a number of events is counted. */
+/* Checks that the tree works: a number of events is counted. */
 static void counts(int round)
 {
 	struct totals t;
@@ -359,7 +358,7 @@ static void counts(int round)
 	/* and stays attached when the module goes */
 }
 
-/* The descriptors that are kept must not lead anywhere. */
+/* Kept descriptors must lead nowhere. */
 static void probe_kept(int round, int *fds, const char *when)
 {
 	for (unsigned int i = 0; i < KEPT; i++) {
@@ -405,7 +404,7 @@ static void one_round(int round)
 		if (watches[i] < 0)
 			wrong(round, "inotify_add_watch", errno_name(errno));
 	}
-	/* A mount of a directory of the tree somewhere else is a foot in the door as well. */
+	/* A mount of a directory of the tree elsewhere must not keep the module, either. */
 	mounted = round % 2 && mkdtemp(bound) && !mount(in_tree("events"), bound, NULL, MS_BIND, NULL);
 
 	await_chain(round);
@@ -419,7 +418,7 @@ static void one_round(int round)
 		wrong(round, "the tree is gone", "it is not");
 	if (!access(pathf("%s/instances/rhist", kernel_dir()), F_OK))
 		wrong(round, "the instance is gone", "it is not");
-	/* Nothing is held any more: the events can be deleted and made again. */
+	/* Nothing is held any more: the events can be deleted and created again. */
 	error = append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_u");
 	if (error)
 		wrong(round, "deleting the kprobe event", errno_name(error));
@@ -548,7 +547,7 @@ static void instance(void)
 	free(before);
 	free(after);
 
-	/* One of rhist's that stayed is. */
+	/* An instance of rhist's own that stayed is used again, and removed. */
 	fd = open(pathf("%s/trace_pipe", dir), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	ok(fd >= 0 && !unload() && !access(dir, F_OK), "rhist's instance stays while a file of it is open");
 	ok(!load() && rmdir(dir) && errno == EBUSY, "and is used again");

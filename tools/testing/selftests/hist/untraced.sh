@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # A hit calls nothing that can be traced: with the function tracer on, a trigger adds nothing to the
-# trace, and no kprobe can be where it comes by. So it is with all triggers in which no hit can
-# nest, and with each clock.
+# trace, and no kprobe fits into its path. This holds for all triggers in which no hit can nest, and
+# for each clock.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 cd "$KERNEL" || exit 1
@@ -29,7 +29,7 @@ hit()
 	[ -z "$said" ] || echo "# fire: $said"
 }
 
-# functions: which were traced since the trace was emptied, each with how often
+# functions: prints the functions traced since the trace was emptied, with their counts
 functions()
 {
 	awk '$NF ~ /^<-/ { count[$(NF - 1)]++ } END { for (name in count) print count[name], name }' trace
@@ -57,14 +57,14 @@ baseline
 grep -q . "$work/without"
 ok $? "the tracer sees the call"
 
-# more: the functions that were called once more for each hit, or nearly
+# more: prints the functions called once more for each hit, or nearly
 more()
 {
 	awk -v least=$((hits / 2)) 'NR == FNR { before[$2] = $1; next } $1 >= before[$2] + least { print $2 }' \
 		"$work/without" "$work/with"
 }
 
-# quiet TRIGGER: it counts, and no function is called once more for each hit
+# quiet TRIGGER: checks that it counts, and that no function is called once more for each hit
 quiet()
 {
 	if ! echo "$1" >"$event/trigger" 2>/dev/null; then
@@ -87,7 +87,7 @@ quiet()
 	counted='' dropped=''
 	read -r counted <"$work/counted"
 	read -r dropped <"$work/dropped"
-	# A program that begins is renamed, too.
+	# Starting a program renames its task, too.
 	[ "${counted:-0}" -ge $hits ] && [ "$dropped" = 0 ] && [ ! -s "$work/more" ]
 	ok $? "$1" || {
 		echo "# counted: $counted, dropped: $dropped, traced for each hit:"
@@ -96,8 +96,8 @@ quiet()
 	: >"$event/trigger"
 }
 
-# Some clocks are the clock source's, which is the kernel's, and may be a device. C's triggers come
-# by it, too.
+# Some clocks are read from the kernel's clock source, which may be a device. C's triggers call it,
+# too.
 for name in read_hpet acpi_pm_read; do
 	echo "999999 $name"
 done >>"$work/without"
@@ -126,7 +126,7 @@ quiet 'hist:keys=pid:ts0=common_timestamp,name=newcomm,n=pid+1'
 quiet 'hist:keys=pid:x=pid:onmax($x).save(newcomm,oom_score_adj)'
 quiet 'hist:keys=pid:x=pid:onchange($x).save(newcomm,oom_score_adj)'
 
-# A latency: the event that ends it is the same.
+# A latency that ends with the same event.
 other=$TRACING/events/syscalls/sys_enter_prctl
 [ -e "$other" ] && echo 'hist:keys=common_pid:ts0=common_timestamp' >"$other/trigger"
 baseline

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The whole of the kernel's ftracetest, as it stands in its source: each folder of it first with the
-# kernel's tracing directory, then with the directory under test in its place. Each script has to
-# end in the same way, but for those in known() below.
+# The kernel's whole ftracetest, unmodified: each of its folders first with the kernel's tracing
+# directory, then with the directory under test in its place. Each script has to end in the same
+# way, except those in known() below.
 #
 # upstream.sh [NAME...]: all of them, or these
 #
@@ -25,7 +25,7 @@ known()
 # Scripts that show nothing on an emulated processor, each with its reason: NAME REASON.
 left_out()
 {
-	# scripts/vm has loaded it there.
+	# scripts/vm loads it on an emulated processor.
 	[ -d /sys/module/stale_int3 ] || return
 	sed 's/^\t*//' <<-'END'
 	ftrace/fgraph-multi-filter all functions with two graphs: nothing else goes on between two ticks of the timer
@@ -33,10 +33,10 @@ left_out()
 	END
 }
 
-# One that takes longer is ended, and its result is TIMEOUT. The longest takes a minute where the
-# processor is emulated, and six when many others are at work.
+# A slower script is ended, with the result TIMEOUT. The longest takes a minute on an emulated
+# processor, and six under load from others.
 limit=900
-# So many have to pass with both, or it is not the set-up that was meant.
+# At least this many have to pass with both; otherwise the set-up is wrong.
 enough=130
 have_probes || enough=60
 
@@ -115,10 +115,10 @@ both()
 	umount -l "$KERNEL"
 }
 
-# field SIDE NAME NUMBER: the last that was found
+# field SIDE NAME NUMBER: prints the field of the last result
 field() { awk -v name="$2" -v field="$3" '$1 == name { found = $field } END { print found }' "$work/$1"; }
 
-# listed NAME C RHIST: why the two may differ
+# listed NAME C RHIST: prints the known reason for the difference
 listed()
 {
 	[ "$TRACING" != "$KERNEL" ] || return 1
@@ -162,7 +162,7 @@ point()
 		case $c in
 		PASS | XFAIL) echo "$1" >>"$work/passed"; ok 0 "$1: $c" ;;
 		FAIL) ok 0 "$1: $c with both" ;;
-		# The last that it says, but for the commands that are traced.
+		# Its last line, except traced commands.
 		UN*) skip "$1: $c" "$(grep -v '^+' "$(field C "$1" 4)" | tail -n 1 | cut -c 1-100)" ;;
 		*) ok 1 "$1: $c" ;;
 		esac
@@ -204,7 +204,7 @@ for folder in $(for script; do dirname "$script"; done | sort -u); do
 		point "$name"
 	done
 done
-# Where nothing can run, nothing differs.
+# If nothing could run, nothing would differ.
 echo "# $(wc -l <"$work/passed") scripts pass with both, those in an instance counted once more"
 ok $([ "$(wc -l <"$work/passed")" -ge $least ]; echo $?) "at least $least scripts pass with both"
 if [ $least -gt 1 ] && [ "$TRACING" != "$KERNEL" ]; then

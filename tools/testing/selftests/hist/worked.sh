@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The worked examples of the kernel's histogram design notes
-# (Documentation/trace/histogram-design.rst): the commands as they are printed there, and what
-# hist_debug says then, which is printed here as this kernel prints it: with the functions, and the
-# sizes of today. Where the kernel has hist_debug, C has to say the same.
+# (Documentation/trace/histogram-design.rst): the commands as printed there, and the resulting
+# hist_debug as this kernel prints it: with functions, and today's sizes. If the kernel has
+# hist_debug, C's has to be the same.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 # --- hist_debug, piece by piece
@@ -110,7 +110,7 @@ match()
 	printf '    hist_data->actions[%s].match_data.event: %s\n' "$1" "$3"
 }
 
-# Of sched_waking in most of them.
+# The block of sched_waking, in most examples.
 ts0()
 {
 	begin 'hist:keys=pid:vals=hitcount:ts0=common_timestamp.usecs:sort=hitcount:size=2048:clock=global' "$1" 2 1 3
@@ -122,7 +122,7 @@ ts0()
 
 # --- running them
 
-# ordinals: numbers in the place of addresses, which are hashed, in the order in which they are met
+# ordinals: replaces addresses, which are hashed, with numbers in the order of their appearance
 ordinals()
 {
 	awk '{
@@ -145,12 +145,12 @@ debug()
 }
 
 waking=sched/sched_waking switch=sched/sched_switch
-# As the events are defined. The file format shows the number.
+# The type in the event's definition. The format file shows the number.
 comm='char[TASK_COMM_LEN]'
 
-# example NAME [LEFT]: what stdin gives are commands, as the notes have them, "cat" for the events
-# whose hist_debug is looked at, and what takes it away again, but for LEFT. $work/expected_debug is
-# what hist_debug has to say.
+# example NAME [LEFT]: stdin has the commands of the notes, "cat" for events whose hist_debug is
+# checked, and the commands that remove all triggers except LEFT. $work/expected_debug has the
+# expected hist_debug.
 example()
 {
 	cat >"$work/commands"
