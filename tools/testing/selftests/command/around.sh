@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The commands that look around: ls, show, doctor, and exec, which does what tools/rhist-exec does;
-# and an error that only the kernel finds.
+# The commands that inspect: ls, show, doctor; exec, which replaces tools/rhist-exec; and an error
+# that only the kernel finds.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 event=events/syscalls/sys_enter_getpgid
 rhist() { "$RHIST_COMMAND" "$@"; }
-# As a user who is not root, from a place that such a one can read.
+# As a user other than root, from a folder that such a user can read.
 cp "$RHIST_COMMAND" "$work/rhist"
 chmod 755 "$work" "$work/rhist"
 as_nobody() { setpriv --reuid 65534 --clear-groups "$work/rhist" "$@"; }
@@ -80,7 +80,7 @@ is "$(grep -c '^hist:keys=pid:' "$TRACING/instances/rhist_x/$event/trigger" "$TR
 no "exec: outside, nothing is mounted there" test -e /sys/kernel/tracing/hist_stats
 clean
 
-# --- what only the kernel finds
+# --- errors that only the kernel finds
 
 rhist count timer:hrtimer_start --by mode --where 'function.function == no_such_function' -d 0.1 >"$work/out" 2>"$work/err"
 is "$? $(grep -c 'the kernel refused this: Function not found' "$work/err") $(grep -c -e '--where function.function == no_such_function' "$work/err")" \

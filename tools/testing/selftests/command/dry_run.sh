@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# What --dry-run prints makes, executed by a shell, what rhist makes when it measures, and its last
-# lines undo it.
+# The commands that --dry-run prints, executed by a shell, create the same as rhist itself, and the
+# last ones undo it.
 . "$(dirname "$0")/../lib/tracing.sh"
 
 rhist=$RHIST_COMMAND
 export RHIST_RUN="$work/run" HOME="$work"
 
-# made INSTANCE: all triggers of a run, whose tasks it counts, and its probes and synthetic events
+# made INSTANCE: prints all triggers of a run, the tasks that it counts, and its probes and
+# synthetic events
 made()
 {
 	for dir in "$TRACING/instances/$1" "$KERNEL/instances/$1"; do
@@ -20,7 +21,7 @@ made()
 	cat "$KERNEL/instances/$1/set_event_pid" "$KERNEL/dynamic_events" 2>/dev/null || cat "$KERNEL/synthetic_events"
 }
 
-# all INSTANCE: the same, without what differs from run to run
+# all INSTANCE: the same, without parts that differ from run to run
 all() { made "$1" | sed 's/rhist[-_][0-9_]*[0-9]/RUN/g' | sort; }
 
 # try ARGUMENT...: the printed commands, executed by a shell, have the same effect as rhist itself

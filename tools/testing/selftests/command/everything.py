@@ -21,10 +21,11 @@ from scrape import OPEN, TEXT, Server, begin, fire, instances, is_counter, parse
 from tap import finish, ok
 
 SCRAPES = 1000
-# How long the receiver is away: it is tried again after 1, 2, 4, 8 and 16 seconds, or up to a half
+# Seconds without the receiver: it is tried again after 1, 2, 4, 8 and 16 seconds, or up to a half
 # less.
 AWAY = 30
-# The most that the service may take of memory, in MiB: with 4 MiB of batches that it cannot write.
+# The most memory of the service, in MiB: without batches, and with 4 MiB of batches that it cannot
+# write.
 MEMORY, MEMORY_HELD = 20, 32
 MODULE = os.environ.get("RHIST_KO", "")
 
@@ -32,7 +33,7 @@ work = tempfile.mkdtemp()
 state = f"{work}/state"
 os.environ.update(RHIST_RUN=f"{work}/run", RHIST_STATE=state, HOME=work)
 begin()
-# A disk of its own, so that nothing else is full with it.
+# A disk of its own, so that filling it affects nothing else.
 os.mkdir(state)
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "none", state], check=True)
 atexit.register(lambda: subprocess.run(["umount", "-l", state], check=False, stderr=subprocess.DEVNULL))
@@ -163,7 +164,7 @@ def running():
 
 
 def reload(text):
-    """Has the service take another configuration."""
+    """Gives the service another configuration."""
     server.write(text)
     return server.reload()
 
@@ -171,7 +172,7 @@ def reload(text):
 def upgrade():
     """Unloads the module, with all its counts, and loads it. Hits meanwhile are not counted."""
     with load:
-        # All that was fired is read.
+        # Wait until all fired events are read.
         samples()
         if not soon(lambda: subprocess.run(["rmmod", "rhist"], capture_output=True, check=False).returncode == 0):
             return False
@@ -182,7 +183,7 @@ def upgrade():
 
 
 def fill():
-    """Has nothing more fit on the disk of the queue."""
+    """Fills the disk of the queue."""
     with open(f"{state}/full", "wb") as file:
         try:
             while True:
@@ -201,7 +202,7 @@ class Arrived:
         # By histogram, labels, and Prometheus' index; and by histogram and labels.
         self.buckets = collections.Counter()
         self.sums = collections.Counter()
-        # When intervals of a histogram began and ended.
+        # Begins and ends of a histogram's intervals.
         self.spans = collections.defaultdict(set)
 
     def of(self, name):
@@ -220,7 +221,7 @@ class Arrived:
                     self.spans[whose].add((point["startTimeUnixNano"], point["timeUnixNano"]))
             for point in metric.get("exponentialHistogram", {}).get("dataPoints", []):
                 labels = tuple((one["key"], one["value"]["stringValue"]) for one in point["attributes"])
-                # Values below zero have none.
+                # Values below zero have no bucket.
                 self.sums[histogram, labels] += point.get("sum", 0)
                 positive = point.get("positive", {})
                 for place, count in enumerate(positive.get("bucketCounts", [])):
@@ -307,7 +308,7 @@ ok(soon(lambda: arrived.of("many") and own()["rhist_push_queue_batches", ()] <= 
 ok("the oldest batches are dropped" in server.said(), "which is told", server.said())
 spans = sorted(arrived.spans["many"])
 gaps = [place for place, ((_, end), (begin, _)) in enumerate(zip(spans, spans[1:])) if begin != end]
-# A batch that is being sent is not dropped: it can be between others that are.
+# A batch that is being sent is not dropped: it may lie between dropped ones.
 ok(len(gaps) == 1 or len(gaps) == 2 and gaps[1] == gaps[0] + 1, "what is missing is in one piece, but for what was being sent",
    [(begin - spans[0][0], end - spans[0][0]) for begin, end in spans], own())
 missing = sum(spans[place + 1][0] - spans[place][1] for place in gaps)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Nothing is left behind, however a run ends: by itself, by signals, by kill -9 at any moment, with
-# a full disk, without its module, with a closed pipe, with one that nobody reads; and nothing of
+# Nothing is left behind, whether a run ends by itself, by signals, by kill -9 at any moment, with a
+# full disk, without its module, with a closed pipe, or with one that nobody reads; and nothing of
 # others is touched.
 . "$(dirname "$0")/../lib/tracing.sh"
 
@@ -52,7 +52,7 @@ offcputime
 syscount"
 ! have_probes || recipes="$recipes
 funclatency vfs_read"
-# Where user-mode Linux has tried the others, those with probes are left.
+# User-mode Linux tests the others; here, only those with probes.
 ! rest_only || recipes="funclatency vfs_read"
 
 for backend in rhist c; do
@@ -106,7 +106,7 @@ for backend in rhist c; do
 	failed=0 left=0
 	for round in $(seq "$rounds"); do
 		recipe=$(echo "$recipes" | sed -n "$((round % $(echo "$recipes" | wc -l) + 1))p")
-		# Between nothing and somewhat more than it takes.
+		# From almost no time to somewhat more than a whole run.
 		moment=$(awk -v seed="$round" -v pid=$$ -v begin="$begin" -v end="$end" \
 			'BEGIN { srand(seed * 7919 + pid); printf "%.4f", rand() * (end - begin) * 1.2 + 0.001 }')
 		timeout -s KILL "$moment" $rhist $recipe -d 0.06 --backend $backend >/dev/null 2>&1
@@ -123,14 +123,15 @@ for backend in rhist c; do
 		}
 	done
 	is $failed 0 "$backend: nothing is left of $rounds runs that were killed"
-	# Of a few, all may have been too early or too late.
+	# With few rounds, all may have been too early or too late.
 	[ "$rounds" -lt 12 ] || yes "$backend: of which some had left something ($left)" [ $left -gt 0 ]
 
-	# Someone holds a file of the instance open: the run ends, the rest goes later.
+	# A process holds a file of the instance open: the run ends, and the instance is removed
+	# later.
 	$rhist runqlat --backend $backend >/dev/null 2>&1 &
 	soon running
 	instance=$(ls "$KERNEL/instances" | grep '^rhist-' | head -n 1)
-	# It may be there before its files are.
+	# The instance may exist before its files.
 	soon [ -e "$KERNEL/instances/$instance/trace_pipe" ]
 	exec 9<"$KERNEL/instances/$instance/trace_pipe"
 	kill -9 $!
@@ -155,7 +156,7 @@ for backend in rhist c; do
 	untouched "$backend: and so does rhist clean"
 done
 
-# A full disk: nothing is made that could not be noted.
+# A full disk: the journal cannot be written, so nothing is made.
 mkdir -p "$work/full"
 mount -t tmpfs -o size=4k none "$work/full"
 dd if=/dev/zero of="$work/full/file" bs=4k count=4 2>/dev/null
@@ -165,13 +166,13 @@ yes "with a sentence" grep -q journal "$work/err"
 umount "$work/full"
 untouched "and nothing is left"
 
-# The module goes away meanwhile.
+# The module is unloaded meanwhile.
 $rhist runqlat -i 0.1 >/dev/null 2>"$work/err" &
 soon running
 for dir in "$KERNEL" "$TRACING" "$foreign"; do
 	remove_triggers "$dir/events/sched/sched_switch" "$dir/events/sched/sched_waking"
 done
-# Not while it reads a file of it.
+# Fails while rhist reads a file of the module.
 unloaded() { rmmod rhist 2>/dev/null; }
 if soon unloaded; then
 	wait $!

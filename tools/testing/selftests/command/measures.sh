@@ -22,8 +22,8 @@ fire_20000()
 	fire stop task 0 1 20000 20000
 }
 
-# begins_together CALLS: whether an instance gets triggers before set_event_pid has the number of no
-# task, and more than 40 until that is emptied; of the instance that gets most
+# begins_together CALLS: prints whether an instance gets triggers before set_event_pid has an unused
+# pid, and whether it gets more than 40 until that is emptied; for the instance with the most
 begins_together()
 {
 	awk '{ match($0, /instances\/[^\/"]*/); name = substr($0, RSTART, RLENGTH) }
@@ -42,10 +42,10 @@ start()
 }
 ready()
 {
-	# The first one: the cost of a hit is measured in another.
+	# The first instance: the cost of a hit is measured in another one.
 	instance=$(ls "$KERNEL/instances" | grep "^rhist-${run}_" | head -n 1)
 	grep -qs active "$rhist_dir/instances/$instance/events/rhist_events/$event/trigger" &&
-		# Nothing is counted before it is empty.
+		# Hits are counted only after it is emptied.
 		! grep -q '^[0-9]' "$KERNEL/instances/$instance/set_event_pid" && sleep 0.2
 }
 stop() { kill -INT $run; wait $run; }
@@ -67,7 +67,7 @@ cat >"$HOME/.config/rhist/recipes/rhist-below.toml" <<-EOF
 	value = "total-{start}"
 EOF
 
-# Of two starts with one end the first one counts, and none that another event makes void.
+# Of two starts with one end, the first counts; a start that another event cancels does not.
 cat >"$HOME/.config/rhist/recipes/rhist-first.toml" <<-EOF
 	summary = "Values since the first start"
 	about = "Values since the first start"
@@ -122,7 +122,7 @@ EOF
 	done
 } >"$HOME/.config/rhist/recipes/rhist-each.toml"
 
-# Calls that rhist makes itself while it measures: it opens the files of histograms.
+# System calls of rhist itself while it measures: it opens the files of histograms.
 openat=257
 [ "$(uname -m)" = x86_64 ] || openat=56
 cat >"$HOME/.config/rhist/recipes/rhist-opens.toml" <<-EOF
@@ -159,7 +159,7 @@ for backend in rhist c; do
 	rhist_dir=$TRACING
 	[ $backend = rhist ] || rhist_dir=$KERNEL
 
-	# Something happens from before the start until after the end.
+	# Events happen from before the start until after the end.
 	event=numbers
 	while :; do fire numbers task 0 1 10 3; done &
 	load=$!
@@ -170,7 +170,7 @@ for backend in rhist c; do
 	kill $load
 	wait $load 2>/dev/null
 
-	# The first end is another task's.
+	# The first end belongs to another task.
 	event=run
 	cat >"$work/ends" <<-'EOF'
 		echo "wake task 0 1 1 1" >/dev/rhist_events
@@ -197,7 +197,7 @@ for backend in rhist c; do
 	yes "$backend: times below zero are counted" grep -q ': [1-9][0-9]* times ' "$work/out" || sed 's/^/# /' "$work/out"
 	no "$backend: but not as centuries" grep -q '[0-9] d' "$work/out"
 
-	# Two times, of which one is a third of a second.
+	# Two times: a short one, and a third of a second.
 	event=run
 	for ways in "--slower 100ms:1" "--faster 100ms:1" "--faster 100s:2" "--slower 100ms --faster 100s:1"; do
 		start between rhist_events:wake rhist_events:run --on key=next_key ${ways%:*} --format json --backend $backend
@@ -215,7 +215,7 @@ for backend in rhist c; do
 		esac
 	done
 
-	# The first end says that nothing has begun. 169 - 10, and not 169 - 50.
+	# The first end finds no start. The value is 169 - 10, not 169 - 50.
 	event=run
 	start rhist-first --format json --backend $backend
 	fire run task 0 1 1 1
@@ -249,7 +249,7 @@ for backend in rhist c; do
 		"$backend: what pauses begins once"
 	[ $backend = c ] || yes "$backend: and has one end" grep -q '"unresolved":1,' "$work/out"
 
-	# Of ten ends one has a start, whichever way they are counted.
+	# One of ten ends has a start, in both ways of counting.
 	[ $backend = c ] || for slower in "" "--slower 0ns"; do
 		event=run
 		start between rhist_events:wake rhist_events:run --on key=next_key $slower --format json --backend $backend
@@ -260,7 +260,7 @@ for backend in rhist c; do
 			"$backend: ends without a start are told $slower"
 	done
 
-	# Triggers begin together: no task is listened to while they are made, and then all are.
+	# Triggers begin together: while they are made, no task is counted, and then all are.
 	if command -v strace >/dev/null; then
 		strace -f -e trace=openat -o "$work/calls" $rhist rhist-each -d 0.1 --backend $backend >/dev/null 2>&1
 		is "$(begins_together "$work/calls")" "none before, all meanwhile" "$backend: nothing is counted until all triggers are made"
@@ -268,8 +268,7 @@ for backend in rhist c; do
 		skip "no strace" "$backend: nothing is counted until all triggers are made"
 	fi
 
-	# A filter that rejects all hits: they take their time, too, and only rhist can tell how
-	# many they are.
+	# A filter that rejects all hits: they cost time, too, and only rhist knows their number.
 	event=numbers
 	[ $backend = c ] && rejected=null || rejected=20000
 	start count rhist_events:numbers -c rhist-nobody --format json --backend $backend
@@ -282,7 +281,7 @@ for backend in rhist c; do
 	stop
 	is "$(grep -c '^cost: .* rejected/s' "$work/out")" "$([ $backend = c ]; echo $?)" "$backend: and what they cost"
 
-	# As many as this wait at once: by default starts have room for 16,384.
+	# 20,000 wait at once: by default, starts have room for 16,384.
 	event=stop
 	start between rhist_events:numbers rhist_events:stop --on u32=amount --backend $backend
 	fire_20000
@@ -299,8 +298,8 @@ for backend in rhist c; do
 			'20000 "dropped":0 "dropped_starts":0 ' "$backend: --size makes room for starts $way"
 	done
 
-	# While nothing else happens, nothing does: neither what rhist makes before, nor its
-	# readings, nor the cost of a hit.
+	# On an idle system nothing is counted: neither rhist's preparations, nor its readings, nor
+	# its measurement of a hit's cost.
 	$rhist count kmem:kmalloc --by common_comm -d 1 -i 0.1 --format json --backend $backend >"$work/json"
 	no "$backend: rhist does not measure itself" grep -q '"keys":\["rhist"' "$work/json"
 	is "$(grep -o '"from":{"realtime_ns":[0-9]*,"monotonic_ns":[0-9]*' "$work/json" | sed 's/.*://' |
@@ -319,10 +318,10 @@ for backend in rhist c; do
 	yes "$backend: rhist opens files" grep -q '"type":"total".*"keys":\["rhist"' "$work/json"
 	$rhist rhist-opens -d 0.5 -i 0.05 --format json --backend $backend >"$work/json"
 	no "$backend: what is left out at its start is not counted" grep -q '"keys":\["rhist"' "$work/json"
-	# But for the one that opens set_event_pid, in which all begins.
+	# Except the open of set_event_pid, which begins the count.
 	no "$backend: nor told as an end without a start" grep -q '"unresolved":\([2-9]\|1[0-9]\)' "$work/json"
 
-	# An interrupt is not the doing of the thread that it interrupts: here, of this shell.
+	# Hits in interrupts do not belong to the interrupted thread: here, this shell.
 	event=numbers
 	start count rhist_events:numbers --where "(common_pid != $$) || common_flags & 88" --format json --backend $backend
 	fire numbers task 0 1 1000 3
@@ -345,7 +344,7 @@ for backend in rhist c; do
 		grep -q '^note: .*no event rhist_events:none' "$work/out" || sed 's/^/# /' "$work/out"
 
 	if have_probes; then
-		# This field is one of the other way only, by device and sector.
+		# Only the other way, by device and sector, has this field.
 		$rhist biolatency --where 'nr_sector > 0' -d 0.1 --backend $backend >"$work/out" 2>"$work/err"
 		is "$? $(grep -c 'where nr_sector' "$work/err")" "2 1" \
 			"$backend: a filter that the exact way does not know is refused, and nothing measured in another way"

@@ -102,7 +102,7 @@ def definitions():
 
 
 def from_protobuf(data):
-    """The request in these bytes."""
+    """Parses a request from bytes of protobuf."""
     own = message(data, REQUEST)
     if not (found := definitions()):
         return own
@@ -116,7 +116,7 @@ def from_protobuf(data):
 
 
 def from_json(data):
-    """The request in this text."""
+    """Parses a request from JSON."""
     if found := definitions():
         json_format, request = found
         # Fails at an unknown member.

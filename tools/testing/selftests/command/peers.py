@@ -42,7 +42,7 @@ class Said:
         self.largest = None
 
     def add(self, value, unit):
-        """A value of rhist: one more row with this key."""
+        """Adds a value of rhist, from one more row with this key."""
         self.total += value["sum"] * unit
         buckets = [(low * unit, high * unit, n) for low, high, n in value["buckets"]]
         if zeros := value["count"] - sum(n for _, _, n in buckets):
@@ -67,12 +67,12 @@ class Said:
 
 
 def of_values(values):
-    """Of a tool that prints a line for each event."""
+    """Result of a tool that prints a line for each event."""
     values = list(values)
     return Said(len(values), sum(values), [(value, value, 1) for value in values])
 
 
-# --- how to read what peers print: {key: Said}, in nanoseconds
+# --- parsers of the peers' output: {key: Said}, in nanoseconds
 
 UNITS = {"nsec": 1, "nsecs": 1, "usec": US, "usecs": US, "msecs": MS, "Kbytes": 1024}
 
@@ -100,12 +100,12 @@ def lines(text, pattern):
     return (match.groups() for match in re.finditer(pattern, text, re.M))
 
 
-# Names of system calls that syscount has of its own.
+# syscount's own names of system calls.
 RENAMED = {"fstat": "newfstat"}
 
 
 def by_syscall(text):
-    """Of syscount: a name, a number, with -L the time in microseconds."""
+    """Parses syscount: a name, a number, with -L the time in microseconds."""
     return {RENAMED.get(name, name): Said(int(count), float(time) * US if time else None)
             for name, count, time in lines(text, r"^([a-z]\w+) +(\d+)(?: +([\d.]+))?$")}
 
@@ -115,7 +115,7 @@ def only(key, found):
 
 
 def stacks(text):
-    """Of offcputime and wakeuptime: below each stack, its time in microseconds."""
+    """Parses offcputime and wakeuptime: below each stack, its time in microseconds."""
     times = [int(time) * US for time, in lines(text, r"^\s+(\d+)$")]
     return {"": Said(total=sum(times))} if times else {}
 
@@ -142,7 +142,7 @@ class Peer:
             try:
                 data = os.read(file, 65536)
             except OSError:
-                # Nobody has the terminal any more.
+                # All users of the terminal have closed it.
                 break
             self.text += data.decode(errors="replace").replace("\r", "")
         os.close(file)
@@ -151,7 +151,7 @@ class Peer:
         raise RuntimeError(f"{' '.join(self.words)}: {self.process.returncode} {self.text}")
 
     def wait(self):
-        """Until it has printed its first line: then it listens."""
+        """Waits until it has printed its first line: then it listens."""
         end = time.monotonic() + 120
         while not self.text.count("\n"):
             if self.process.poll() is not None or time.monotonic() > end:
@@ -289,7 +289,7 @@ class Row:
         for name, part in QUANTILES:
             if our.buckets and their.buckets:
                 low, high = our.quantile(part)
-                # Values may be few where one half ends and the other one begins.
+                # Few values may lie at the border of the quantile.
                 least, most = their.quantile(part - NEAR * (part < 1))[0], their.quantile(min(part + NEAR, 1))[1]
                 # The bucket beside it counts as equal: powers of two. If the peer has the value
                 # itself, the slack covers the time between the two.
@@ -300,8 +300,8 @@ class Row:
 
 QUANTILES = (("p50", 0.5), ("p99", 0.99), ("max", 1))
 NEAR = 0.05
-# A processor that is emulated may stand still where one of the two has taken the time already, and
-# the other one not yet.
+# An emulated processor may stand still after one of the two has taken the time, and before the
+# other one.
 SLACK = 10 * MS
 
 
@@ -371,7 +371,7 @@ def tasks():
                 {"getpgid": 1234, "exit_group": 1}, key=first, alone=["exit_group"], more={"read": -1}),
             Row("syscall-latency -p {pid}", "syscount -L -p {pid} -T 1000", Load("ld_naps", "sleep", 20, 20000), by_syscall,
                 {"clock_nanosleep": 20}, key=first),
-            # It is hardly ever preempted on its way to sleep.
+            # The task is hardly ever preempted on its way to sleep.
             Row("runqlat -p {pid}", "runqlat -p {pid}", Load("ld_wait", "getpgid", 10000, cpu=0), histograms, {"": (10, 1000)},
                 more={"": (0, 3)}),
             Row("cpudist -p {pid} --by state", "cpudist -p {pid}", Load("ld_spin", "spin", 20, 10000, cpu=0),
@@ -418,7 +418,7 @@ def block():
 
 
 def connections(text, pattern):
-    """By whether somebody listened at the port: its number, and milliseconds."""
+    """By whether anybody listened at the port: its number, and milliseconds."""
     found = {}
     for port, ms in lines(text, pattern):
         found.setdefault(listens(port), []).append(float(ms) * MS)
@@ -430,7 +430,7 @@ def listens(port):
 
 
 def softirqs(text):
-    """Of -C: a name, nanoseconds, and how many."""
+    """Parses -C: a name, nanoseconds, and a count."""
     found = {name: Said(int(count), int(time)) for name, time, count in lines(text, r"^([a-z_]+) +(\d+) +(\d+)$")}
     return {name: said for name, said in found.items() if name.startswith("net_")}
 
@@ -449,7 +449,7 @@ def network():
                 {"established": 12, "refused": 0}, key=lambda address, port: listens(port), more={"refused": -3}),
             Row("tcprtt", "tcprtt", Load("ld_rtt", "send", 10, 1000), lambda text: {"": histograms(text)["******"]},
                 {"": (10, 24)}, unit=US),
-            # Its histograms are refused by the verifier of newer kernels.
+            # The verifier of newer kernels refuses its histograms.
             Row("softirqs", "softirqs -C -N", Load("ld_soft", "sleep", 10, 30000), softirqs, {"net_rx": (1, 1000)},
                 key=lambda name: name.lower() if name.startswith("NET_") else None, apart=0.5),
         )

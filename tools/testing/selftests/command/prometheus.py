@@ -28,7 +28,7 @@ work = tempfile.mkdtemp()
 os.environ.update(RHIST_RUN=f"{work}/run", HOME=work)
 begin()
 
-# --- machines: services of their own, of which the first has the configuration of the package, too
+# --- machines: services of their own; the first also has the configuration of the package
 
 RUNS = '[histogram.runs]\ncount = "rhist_events:run --by next_who --dist total"\n'
 servers = []
@@ -60,8 +60,7 @@ wrong = []
 for q in (0.01, 0.1, 0.25, 0.5, 0.9, 0.99, 0.999):
     truth = values[math.ceil(q * len(values)) - 1]
     got = value(f"histogram_quantile({q}, sum(rhist_runs_total))")
-    # A bucket of scale 3 is 2^(1/8) wide: whatever Prometheus takes in it, is not further away than
-    # that.
+    # A bucket of scale 3 is 2^(1/8) wide: Prometheus' estimate within it is at most that far off.
     print(f"# quantile {q}: {got:.1f}, in truth {truth}: off by {got / truth - 1:+.3f}")
     if not 2 ** -0.125 <= got / truth <= 2 ** 0.125:
         wrong.append((q, truth, got))
@@ -99,7 +98,7 @@ for panel, queries in dashboard("30s"):
         elif not answer["data"]["result"]:
             empty.append(panel["title"])
 ok(asked > 10 and not failed, f"all {asked} queries of the dashboard are understood", *failed)
-# There may be no disk, and nothing that is paused.
+# A machine may lack disks, and paused histograms.
 wanted = {"Disks: p50 and p99", "What is missing"}
 ok(set(empty) <= wanted, "and find something", *empty)
 print(f"# nothing was found for: {sorted(set(empty))}")

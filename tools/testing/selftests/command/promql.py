@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A Prometheus that scrapes, and that is asked."""
+"""A Prometheus that scrapes and answers queries."""
 
 import atexit
 import json
@@ -16,8 +16,8 @@ ADDRESS = "127.0.0.1:9090"
 
 class Prometheus:
     """
-    Runs from `root`, where its package is unpacked, until the end, and scrapes machines (name,
-    port) every so many seconds.
+    Runs until the end of the test from `root`, where its package is unpacked, and scrapes
+    machines (name, port) every `seconds`.
     """
 
     def __init__(self, root, work, machines, seconds):
@@ -52,7 +52,7 @@ scrape_configs:
         self.process.wait()
 
     def ask(self, path, **parameters):
-        """The answer of its API."""
+        """Returns the answer of its API."""
         url = f"http://{ADDRESS}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
         try:
             with urllib.request.urlopen(url, timeout=60) as response:
@@ -63,12 +63,12 @@ scrape_configs:
             return {"status": "error", "error": str(error)}
 
     def query(self, text):
-        """The result of a query, or none."""
+        """Returns the result of a query, or None."""
         answer = self.ask("query", query=text)
         return answer["data"]["result"] if answer["status"] == "success" else None
 
     def value(self, text):
-        """The number that a query has, or none."""
+        """Returns the number that a query gives, or None."""
         result = self.query(text)
         return float(result[0]["value"][1]) if result else None
 
@@ -88,8 +88,8 @@ def buckets(histogram, scale):
 
 def dashboard(interval):
     """
-    Panels of the dashboard of the package, and of each its queries and their legends; rates are
-    over this interval.
+    Returns the panels of the package's dashboard, each with its queries and their legends; rates
+    are over this interval.
     """
     with open(f"{FLEET}/dashboard.json", encoding="utf-8") as file:
         panels = json.load(file)["panels"]

@@ -47,14 +47,14 @@ class Push:
             raise RuntimeError(self.said())
 
     def folder(self):
-        # The first one: the cost of a hit is measured in another.
+        # The first instance: the cost of a hit is measured in another one.
         return next(iter(sorted(glob.glob(f"{TRACING}/instances/rhist-{self.process.pid}_*"), key=len)), None)
 
     def is_active(self):
         path = f"{self.folder()}/events/{self.event}/trigger"
         if not os.path.exists(path):
             return False
-        # Nothing is counted before that file is empty.
+        # Hits are counted only after that file is emptied.
         with open(path, encoding="utf-8") as file, open(f"{self.folder()}/set_event_pid", encoding="utf-8") as tasks:
             return "[active]" in file.read() and not tasks.read().strip().isdigit()
 
@@ -106,7 +106,7 @@ def key_of(point):
 
 
 def pushed(bodies, is_total=False):
-    """The same as histogram(), of deltas that are added, or of the last totals."""
+    """Like histogram(), from the sum of deltas, or from the last totals."""
     found = collections.Counter()
 
     def add(name, number):
@@ -150,7 +150,7 @@ def queued():
     for path in files():
         with open(path, "rb") as file:
             line, body = file.readline().split(), file.read()
-        # One that is being written is not there yet.
+        # Skip a file that is still being written.
         if len(line) == 5 and len(body) == int(line[3]):
             bodies.append((f"application/{line[2].decode()}", body))
     return bodies
@@ -221,7 +221,7 @@ def with_network(port):
 
 
 def containers(bodies):
-    """A group that a container runtime could have made."""
+    """A control group with a name like a container runtime's."""
     container = "0123456789abcdef" * 4
     os.mkdir(f"{WORK}/groups")
     subprocess.run(["mount", "-t", "cgroup2", "none", f"{WORK}/groups"], check=True)

@@ -16,8 +16,8 @@ def free_port():
 
 class Receiver:
     """
-    Accepts all but requests of these numbers, which it answers with 503. It can go away, and come
-    again.
+    Accepts all requests except those with these numbers, which it answers with 503. It can go
+    away, and return.
     """
 
     def __init__(self, port, unavailable=()):

@@ -31,7 +31,7 @@ HAVE_PROBES = os.path.exists(f"{KERNEL}/kprobe_events")
 # Leave out tests that already ran on user-mode Linux.
 REST_ONLY = bool(os.environ.get("RHIST_REST")) and HAVE_PROBES
 BACKENDS = ("rhist", "c")
-# User-mode Linux has a clock that goes on with each tick only.
+# User-mode Linux has a clock that advances only with each tick.
 TICK = 0 if HAVE_PROBES else 10_000_000
 MS = 1_000_000
 
@@ -44,7 +44,7 @@ def plain(key):
                 return str(key[name])
         if "stack" in key:
             stack = ";".join(re.sub(r"\+0x.*", "", plain(frame)) for frame in key["stack"])
-            # C has functions of its own before the one that was traced, on some kernels.
+            # On some kernels, C has functions of its own before the traced one.
             return re.sub(r"^.*;__schedule;", "__schedule;", stack)
     return str(key)
 
@@ -58,7 +58,7 @@ class Total:
         self.losses = line["losses"]
 
     def traced(self, text):
-        """Whether a trigger or probe of the run has this text."""
+        """Returns true if a trigger or probe of the run has this text."""
         return any(text in line for line in self.all["triggers"])
 
     @property
@@ -73,7 +73,7 @@ class Total:
         return sum(row["hits"] for found, row in self.rows.items() if found[: len(keys)] == keys)
 
     def sum(self, column=0):
-        """Of a value: what C and rhist have of it."""
+        """Sum of a value, as C or rhist has it."""
         values = [row["values"][column] for row in self.all["rows"]]
         return sum(value["sum"] if isinstance(value, dict) else value for value in values)
 
@@ -105,7 +105,7 @@ class Run:
         raise RuntimeError(f"{' '.join(self.command)}: {self.process.returncode} {self.err.read()}")
 
     def wait(self):
-        """Until an interval is over, as all triggers are there then."""
+        """Waits until an interval is over, as all triggers exist by then."""
         while not os.fstat(self.out.fileno()).st_size:
             if self.process.poll() is not None:
                 self.fail()
@@ -135,7 +135,7 @@ class Case:
         self.add(what, got == expected, f"{got}, expected {expected}")
 
     def all_ends(self, total, expected=0):
-        """Whether all ends but so many have found their start; C does not tell."""
+        """Checks that all ends except `expected` have found their start; C does not report that."""
         self.add("ends find their starts", total.losses["unresolved"] in (expected, None), total.losses)
 
     def within(self, what, low, got, high):
@@ -168,7 +168,7 @@ class Known(dict):
 
 
 def group(cases, load, known=None, after=None, backends=BACKENDS):
-    """Runs recipes at once, and the loads meanwhile."""
+    """Runs recipes and loads at the same time."""
     known = Known() if known is None else known
     runs = {}
     began = time.monotonic()
@@ -201,7 +201,7 @@ SLEEPS, SLEEP = 20, 20 * MS
 
 
 def waits(case, total, known):
-    """Each time that a task was switched out, it waits once until it runs again."""
+    """Each time the task is switched out, it waits once until it runs again."""
     sleeper = known["ld_sleep"]
     case.within("each wait is counted once", sleeper["switches"], total.hits, sleeper["outer_switches"])
     case.within("times", 0, total.sum(), sleeper["wall"] - SLEEPS * SLEEP + SLEEPS * TICK)
@@ -210,7 +210,7 @@ def waits(case, total, known):
 def runs_(case, total, known):
     spinner = known["ld_spin"]
     case.within("each run is counted once", spinner["switches"], total.hits, spinner["outer_switches"])
-    # It runs unless it sleeps: that is one millisecond for each five that it spins.
+    # It runs unless it sleeps: one millisecond for each five that it spins.
     case.within("times", spinner["cpu"] * 0.9 - TICK * 20, total.sum(), spinner["wall"] - 20 * MS + 20 * TICK + 5 * MS)
 
 
@@ -225,8 +225,8 @@ def away(case, total, known):
 
 def blocked(case, total, known):
     sleeper = known["ld_sleep"]
-    # A task that is preempted when it has set its state, but does not sleep yet, could have run.
-    # When it does run, its time may be over.
+    # A task that is preempted after setting its state, but before it sleeps, could have run. When
+    # it does run, its time may be over.
     case.within("each sleep is counted once", SLEEPS - 2, total.hits, sleeper["outer_switches"])
 
 
@@ -234,16 +234,16 @@ CHILDREN, APART = 5, 300 * MS
 
 
 def left(case, total, known):
-    """A child exits, and the next one has its number."""
+    """A child exits, and the next one gets its pid."""
     states = [keys[1] for keys in total.rows]
     case.add("dead tasks do not come back", not {"X", "Z"} & set(states), states)
     case.add("there are some", total.hits >= CHILDREN, total.hits)
 
 
 def woken(case, total, known):
-    # Where the processor is emulated, it may not sleep again yet when the next byte comes.
+    # On an emulated processor, it may not sleep again yet when the next byte comes.
     case.within("each time that it is woken from sleep is counted once", 10 if HAVE_PROBES else 30, total.of("ld_kid", "ld_ring"), 30)
-    # It sleeps from one byte to the next, and has nothing else to do.
+    # It sleeps from one byte to the next, without other work.
     times = sum(row["values"][0]["sum"] for keys, row in total.rows.items() if keys == ("ld_kid", "ld_ring"))
     case.within("times", 10 * 4 * MS if HAVE_PROBES else 0, times, known["ld_ring"]["wall"] + 30 * TICK)
 
@@ -274,7 +274,7 @@ def sched():
     ], load)
 
 
-# --- system calls, signals, and others that programs cause
+# --- system calls, signals, and other effects of programs
 
 def calls(case, total, known):
     case.equal("each call is counted once", total.of("getpgid"), 1234)
@@ -294,8 +294,8 @@ def latencies(case, total, known):
 
 def made(case, total, known):
     """
-    Each child returns from the call that made it, too, and has the number of the last one, which
-    was in exit_group.
+    Each child returns from the call that made it, too, and has the pid of the last one, which was
+    in exit_group.
     """
     row = total.rows[("clone3",)]
     case.equal("each call is counted once", row["hits"], CHILDREN)
@@ -339,7 +339,7 @@ def written(case, total, known):
 
 def queued(case, total, known):
     row = total.rows[("flush_to_ldisc",)]
-    # The line, and its echo. Others may have terminals, too.
+    # The line, and its echo. Others may use terminals, too.
     case.within("each item is counted once", 2 * 60, row["hits"], 2 * 60 + 4)
     case.within("times", 0, row["values"][0]["sum"], known["ld_tty"]["wall"] + 120 * TICK)
 
@@ -376,14 +376,14 @@ def programs():
 
 
 def user_events():
-    # An event that has to be there before anybody can count it.
+    # A user event, which must exist before it can be counted.
     command = [f"{WORK}/load", "ld_user", "user", "41"]
     user = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     user.stdout.readline()
     group([Case("user-event rhist_load", written)], lambda known: user.communicate("\n"))
 
 
-# --- interrupts: what /proc counts, inside of the run and around it
+# --- interrupts: counts from /proc, inside of the run and around it
 
 def softirqs():
     with open("/proc/softirqs", encoding="ascii") as file:
@@ -433,7 +433,7 @@ def raised(case, total, known):
 
 
 def sampled(case, total, known):
-    # Ticks come 100 to 1000 times a second, and may be late.
+    # Ticks come 100 to 1000 times a second, possibly late.
     cpu = known["ld_tick"]["cpu"]
     case.within("samples of a program that runs", cpu // (20 * MS), total.of("ld_tick"), cpu // MS + 2)
 
@@ -469,7 +469,7 @@ def irqs():
     group(cases, load, Known(before=counts()), after)
 
 
-# --- block devices: one that takes 20 milliseconds for each request
+# --- block devices: one that needs 20 milliseconds for each request
 
 READS, DELAY = 25, 20 * MS
 
@@ -561,7 +561,7 @@ def on_disk(case, total, known):
 
 
 def block():
-    # A disk of bios that takes as long, on another one.
+    # A bio-based disk with the same delay, on top of another one.
     subprocess.run("modprobe brd rd_nr=1 rd_size=4096".split(), check=True)
     subprocess.run("modprobe -a dm_mod dm_delay".split(), check=True)
     map_device(CREATE)
@@ -580,7 +580,7 @@ def block():
             known.load("ld_other", "read", READS, "/dev/nullb1")
 
         def number_of(disk):
-            """As the kernel has the number of a device."""
+            """The number of a device, as the kernel encodes it."""
             number = os.stat(f"/dev/{disk}").st_rdev
             return os.major(number) << 20 | os.minor(number)
 
@@ -630,8 +630,8 @@ def connected6(case, total, known):
 
 
 def lived_by_address(case, total, known):
-    # Both ends of each are here. In the field of IPv4, the kernel has nothing for the one that
-    # connects.
+    # Both ends of each connection are on this machine. The kernel's field for IPv4 is empty for the
+    # connecting end.
     addresses = ("::1",) if case.backend == "rhist" else ("127.0.0.6", "0.0.0.0")
     case.equal("by IPv6", sum(map(total.of, addresses)), 2 * CONNECTS)
     case.within("by IPv4", 2 * CONNECTS, total.of("127.0.0.1"), 3 * CONNECTS)
@@ -656,7 +656,7 @@ def dropped_by_socket(case, total, known):
 def lived(case, total, known):
     row = total.rows[(str(known["ld_connect"]["port"]),)]
     case.equal("each connection is counted once", row["hits"], CONNECTS)
-    # The last packets may be on the way when the program ends.
+    # The last packets may still be on the way when the program ends.
     case.within("times", CONNECTS * 30 * MS, row["values"][0]["sum"], known["ld_connect"]["wall"] + CONNECTS * 200 * MS)
     # Neither the socket that listened, nor the refused ones.
     case.all_ends(total)
@@ -669,7 +669,7 @@ def sent_again(case, total, known):
 
 
 def dropped(case, total, known):
-    # They are on the way for a while: then the socket with its filter may be closed already.
+    # Packets are on the way for a while: the socket with its filter may be closed by then.
     reasons = ("SOCKET_FILTER", "NO_SOCKET")
     of_udp = sum(row["hits"] for keys, row in total.rows.items() if keys[0] in reasons and keys[1].startswith("udp"))
     case.equal("each packet is counted once", of_udp, DROPS)
@@ -721,7 +721,7 @@ def network():
             Case("tcpconnlat -c ld_connect6", connected6, same=False),
             Case("tcplife --by lport", lived),
             Case("tcplife --by address", lived_by_address, same=False),
-            # Timers of TCP go on while one run ends after the other.
+            # TCP's timers continue while one run ends after the other.
             Case("tcpretrans --by address,port", sent_again, same=False),
             Case("tcpdrop", dropped, same=False),
             Case("tcptop -c ld_send --by comm", transferred),
@@ -765,7 +765,7 @@ def killed(case, total, known):
 
 
 def reclaimed(case, total, known):
-    # Before it has this name, the task may have to reclaim some, too.
+    # Before it has this name, the task may reclaim some memory, too.
     case.within("each reclaim is counted once", known["reclaims"] - 4, total.of("ld_dd"), known["reclaims"])
     case.within("times", 1, total.sum(), known["dd"])
 
@@ -795,7 +795,7 @@ def nested(case, total, known):
 
 
 def recursive(case, total, known):
-    # Three calls, of which one made another one.
+    # Three calls, one of which was made by another one.
     case.equal("the innermost call is counted", total.hits, 2)
     case.all_ends(total, 1)
 
@@ -804,7 +804,7 @@ THREADS = 100
 
 
 def returned(case, total, known):
-    """Of calls that are under way at once, of which a kretprobe has notes for ten by default."""
+    """Calls that are active at once; by default a kretprobe has room for ten."""
     case.equal("each return is counted", total.hits, THREADS)
     case.equal("none is missed", total.losses["missed_hits"] or 0, 0)
 
@@ -822,7 +822,7 @@ def functions(case, total, known):
 
 
 def within_limit(*command):
-    """Runs a command in a control group that may use 8 MiB; its status."""
+    """Runs a command in a control group limited to 8 MiB. Returns its status."""
     return subprocess.run(["sh", "-c", f'echo $$ >{GROUP}/cgroup.procs && exec "$@"', "sh", *command], check=False,
                           stderr=subprocess.DEVNULL).returncode
 

@@ -1,5 +1,5 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# What recipes count of loads of known shape, on rhist and on C at once.
+# Counts of recipes for loads of known shape, on rhist and on C at once.
 exec python3 -B "$(dirname "$0")/recipes.py"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-A client of rhist serve: runs it, scrapes it in each format, and holds its counters to never
-falling.
+A client of rhist serve: runs it, scrapes it in each format, and checks that its counters never
+fall.
 """
 
 import atexit
@@ -41,10 +41,10 @@ def soon(condition, seconds=20):
 
 
 def begin():
-    """The loopback, and the module with events, which is gone again when the test ends."""
+    """Sets up the loopback, and the module with events, which is removed when the test ends."""
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     subprocess.run(["insmod", os.environ.get("RHIST_EVENTS", "")], check=True)
-    # After the servers, which were registered later.
+    # Runs after the servers end, which are registered later.
     atexit.register(lambda: soon(lambda: subprocess.run(["rmmod", "rhist_events"], check=False, capture_output=True).returncode == 0))
 
 
@@ -58,7 +58,7 @@ def fire(text):
 
 
 def instances():
-    """Instances that runs of rhist have."""
+    """Returns the instances of runs of rhist."""
     return sorted(name for name in os.listdir(f"{KERNEL}/instances") if name.startswith("rhist-"))
 
 
@@ -71,10 +71,10 @@ class Server:
         self.log = f"{work}/log"
         self.port = 0
         self.process = None
-        # Of the counters that were scraped last, by name and labels.
+        # Counters of the last scrape, by name and labels.
         self.counters = {}
         os.makedirs(self.folder, exist_ok=True)
-        # A test that fails leaves none behind.
+        # A failed test leaves no server behind.
         atexit.register(lambda: self.process and self.process.poll() is None and self.process.kill())
 
     def write(self, text, name="a.toml"):
@@ -82,7 +82,7 @@ class Server:
             file.write(text)
 
     def start(self):
-        """Starts it, and waits until it says that it is ready."""
+        """Starts it, and waits until it reports that it is ready."""
         path = f"{self.work}/notify"
         if os.path.exists(path):
             os.unlink(path)
@@ -103,7 +103,7 @@ class Server:
             return file.read()
 
     def reload(self):
-        """Has it read its configuration again, and waits until it has."""
+        """Makes it read its configuration again, and waits until it has."""
         before = self.said().count("as before") + self.said().count("not taken")
         self.process.send_signal(signal.SIGHUP)
         return soon(lambda: self.said().count("as before") + self.said().count("not taken") > before)
@@ -124,7 +124,8 @@ class Server:
 
     def scrape(self):
         """
-        Samples of the text format, by name and labels. A counter that has fallen is a failure.
+        Scrapes the text format. Returns samples, by name and labels. A counter that has fallen is
+        a failure.
         """
         time.sleep(1.05)  # What is younger may be from memory.
         _, _, body = self.get(accept=TEXT)
@@ -144,7 +145,7 @@ class Server:
         return soon(lambda: running() == sorted((name, 1) for name in names), 60)
 
     def forget(self, *names):
-        """Counters of these histograms may begin anew."""
+        """Allows counters of these histograms to begin anew."""
         known = self.counters.items()
         self.counters = {key: value for key, value in known if not any(f"rhist_{name}" in key[0] or name in str(key[1]) for name in names)}
 
@@ -155,7 +156,7 @@ class Server:
 
 
 def is_counter(name, kinds):
-    # The sum of numbers that may be below zero falls with each of these.
+    # A sum of numbers falls with each that is below zero.
     if name.endswith("_change_sum"):
         return False
     family = re.sub(r"_(bucket|count|sum)$", "", name)
@@ -176,7 +177,7 @@ def parse_text(text):
     return samples, kinds
 
 
-# --- protocol buffers, as far as these messages need them
+# --- protocol buffers, as far as these messages use them
 
 def varint(data, at):
     result = shift = 0
@@ -219,7 +220,7 @@ def packed(data):
 
 
 def messages(data):
-    """Messages that are each behind their length."""
+    """Yields messages that are each preceded by their length."""
     at = 0
     while at < len(data):
         length, at = varint(data, at)

@@ -145,7 +145,7 @@ server.forget("few", "other_plain")
 server.runs("runs", "few", "waits", "plain")
 same(server.scrape()["rhist_serve_config_last_reload_successful", ()], 1, "a right one is taken")
 
-# --- the module goes and comes
+# --- the module is unloaded and loaded
 
 module = os.environ.get("RHIST_KO", "")
 
@@ -169,7 +169,7 @@ if soon(unloaded):
 else:
     ok(False, "the module can be unloaded")
 
-# --- somebody clears a trigger
+# --- a user clears a trigger
 
 with open(f"{trigger_of('total.dist')}/trigger", encoding="utf-8") as file:
     command = next(line.split(" [")[0] for line in file if "total.dist" in line)
@@ -216,7 +216,7 @@ same([status for status, _, _ in found], [200, 200, 200, 403, 403], "a page of a
 ok(not any(b"rhist_" in body for status, _, body in found if status == 403), "and reads nothing", found[-1])
 
 counts = []
-# All of them take a minute where the processor is emulated.
+# On an emulated processor, all of them take a minute.
 ROUNDS = 250 if os.environ.get("LONG") else 50
 
 
@@ -243,7 +243,7 @@ resident = after["process_resident_memory_bytes", ()] / (1 << 20)
 print(f"# {resident:.1f} MiB, {after['process_cpu_seconds_total', ()]:.2f} s of a CPU")
 ok(resident < 20, "in at most 20 MiB", resident)
 
-# --- one that costs too much
+# --- a histogram that costs too much
 
 server.write(CONFIG + '\n[histogram.costly]\ncount = "rhist_events:run --by next_key"\nbudget = "0.000001%"\n')
 server.reload()
@@ -269,7 +269,7 @@ else:
 # --- a receiver of pushed batches
 
 def sent(name):
-    """Hits that have arrived of a histogram."""
+    """Received hits of a histogram."""
     found = [metric for metric in metrics(receiver.bodies) if metric["name"] == f"{name}.hits"]
     return sum(point["asInt"] for metric in found for point in metric["sum"]["dataPoints"])
 

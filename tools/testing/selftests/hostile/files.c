@@ -43,7 +43,7 @@ static int receive_fd(int socket)
 	return fd;
 }
 
-/* Uses files that another user has opened, also when that one is gone. */
+/* Uses files that another user has opened, also after that user's process has exited. */
 static void uses_passed_on(int socket)
 {
 	volatile unsigned int bit;
@@ -85,7 +85,7 @@ static void passed_by_sockets(void)
 				fd = open_evil();
 				reg(fd, EVENT, &bit, NULL);
 				send_fd(sockets[1], fd);
-				/* Some in flight to nobody, in a socket that holds itself. */
+				/* Some descriptors in flight, in a socket that holds itself. */
 				send_fd(sockets[0], sockets[1]);
 				close(fd);
 				unreg(fd, &bit, 0);
@@ -99,7 +99,9 @@ static void passed_by_sockets(void)
 	}
 }
 
-/* Another user gets at a descriptor neither by /proc nor by pidfd_getfd(); the same user does. */
+/*
+ * Another user can take a descriptor neither through /proc nor by pidfd_getfd(); the same user can.
+ */
 static void taken_from_processes(void)
 {
 	int pipes[2], fd, mine, value = 1;
@@ -125,7 +127,7 @@ static void taken_from_processes(void)
 			emit(mine, 0, &value, sizeof(value));
 			close(mine);
 			mine = open(pathf("/proc/%d/fd/%d", owner, fd), O_RDWR);
-			/* That is a file of its own, with indices of its own. */
+			/* It is another file, with indices of its own. */
 			if (mine >= 0 && emit(mine, 0, &value, sizeof(value)) != -ENOENT)
 				found("a new file has indices of another");
 			close(mine);
@@ -144,13 +146,13 @@ static void taken_from_processes(void)
 	}
 }
 
-/* --- files without rights --- */
+/* --- files without permission --- */
 
 enum { MAX_PATHS = 2000 };
 static char *paths[MAX_PATHS];
 static int path_count;
 
-/* All names in a directory that root sees, which others cannot list. */
+/* Collects all names in a directory, as root; others cannot list it. */
 static void collect(const char *dir)
 {
 	DIR *open = opendir(dir);
@@ -172,7 +174,7 @@ static void try_path(const char *path)
 		int fd = open(path, modes[i] | O_CLOEXEC | O_NONBLOCK);
 		struct stat stat;
 
-		/* Everybody may list the kernel's directories below the top one. */
+		/* All users may list the kernel's directories below the top one. */
 		if (fd >= 0 && (fstat(fd, &stat) || !S_ISDIR(stat.st_mode)))
 			found("%s was opened (%x)", path, modes[i]);
 		if (fd >= 0)
@@ -205,7 +207,7 @@ static void files_without_rights(void)
 
 static volatile int some_fd = -1;
 
-/* The descriptor is closed under everything that is done with it. */
+/* The descriptor is closed during operations on it. */
 static void reopens(__maybe long which)
 {
 	volatile unsigned int bit;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A file whose contents never come: its server, a process of the attacker, does not answer. */
+/* A file whose reads never end: its server, a process of the attacker, does not answer. */
 #ifndef FUSE_H
 #define FUSE_H
 

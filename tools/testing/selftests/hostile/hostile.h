@@ -48,9 +48,9 @@ struct attack {
 	const char *name;
 	/* Runs until it is killed. */
 	void (*run)(void);
-	/* It begins as root, and calls become_mallory() itself. */
+	/* It starts as root, and calls become_mallory() itself. */
 	bool prepares;
-	/* One processor shows as much of it as several, and user-mode Linux can make it. */
+	/* One processor is enough for it, and user-mode Linux can run it. */
 	bool anywhere;
 };
 
@@ -68,7 +68,7 @@ struct watcher {
 	volatile double since;
 	volatile unsigned long done;
 	volatile bool stop;
-	/* Of each step, since the attack began. */
+	/* For each step, since the attack began. */
 	double longest[MAX_STEPS];
 	char wrong[160];
 };
@@ -107,7 +107,7 @@ __maybe static void cannot(const char *why)
 		pause();
 }
 
-/* Something happened that the module has to refuse. */
+/* Notes something that the module should have refused. */
 __attribute__((format(printf, 1, 2)))
 __maybe static void found(const char *format, ...)
 {
@@ -118,7 +118,7 @@ __maybe static void found(const char *format, ...)
 	va_end(args);
 }
 
-/* An open user_events_data, or -1. */
+/* Opens user_events_data. Returns -1 on failure. */
 __maybe static int open_evil(void)
 {
 	return open(data_path(), O_RDWR | O_CLOEXEC);
@@ -135,7 +135,7 @@ __maybe static void become(uid_t uid)
 __maybe static void become_mallory(void)
 {
 	become(MALLORY);
-	/* Otherwise /proc/PID and ptrace() belong to root, as after a setuid program. */
+	/* Otherwise /proc/PID and ptrace() would belong to root, as after a setuid program. */
 	prctl(PR_SET_DUMPABLE, 1);
 }
 
@@ -181,10 +181,7 @@ __maybe static void *pages_of(long count)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-/*
- * Has faults in pages wait for an answer that never comes: of pages that are missing, or
- * write-protected.
- */
+/* Makes faults in pages wait for ever: in missing pages, or in write-protected ones. */
 __maybe static void keep_away(void *at, long count, int mode)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -229,7 +226,7 @@ static bool hist_is_set(void)
 }
 
 /*
- * All that the program wrote between two readings, and nothing else; a write may be under way at
+ * All writes of the program between two readings, and nothing else; a write may be in progress at
  * each.
  */
 static bool hist_counts(void)
@@ -287,7 +284,7 @@ static bool evil_is_disabled(void)
 
 #define SYSCALL "syscalls/sys_enter_openat"
 
-/* With its own trigger and the kernel's record, which has the name of the file. */
+/* With its own trigger and the kernel's record, which contains the name of the file. */
 static bool system_call_is_traced(void)
 {
 	const char *path = pathf("%s/events/" SYSCALL "/trigger", tracing_dir());
@@ -307,7 +304,7 @@ static bool reads(const char *path, const char *text)
 
 static bool dynamic_events_are_read(void)
 {
-	/* If the kernel has user events of its own, it lists those there. */
+	/* If the kernel has user events of its own, it lists only those there. */
 	return reads(pathf("%s/dynamic_events", kernel_dir()), kernel_has_own() ? "" : "u:" GOOD " ");
 }
 
@@ -462,10 +459,7 @@ static void program(int ready)
 static struct watcher *watchers[WATCHERS];
 static pid_t watcher_pids[3];
 
-/*
- * Seconds that a step may take: at least; by the baseline; and at most, however slow the machine is
- * meanwhile.
- */
+/* Seconds that a step may take: at least; by the baseline; and at most, even on a slow machine. */
 static double least = 1, limit, most = 5;
 
 /* Seconds that a step may take during this attack. */
@@ -493,8 +487,8 @@ static struct progress progress(void)
 }
 
 /*
- * Whether each watcher has gone through all its steps that many times since, and is in another step
- * by now.
+ * Returns true if each watcher has gone through all its steps `count` times since then, and is in
+ * another step by now.
  */
 static bool rounds(struct progress since, unsigned int count)
 {
@@ -533,7 +527,7 @@ static void let_watch(double seconds)
 		sleep_ms(20);
 }
 
-/* Watchers that were held up go on. */
+/* Waits until watchers that were held up go on. */
 static bool watchers_are_back(void)
 {
 	struct progress since = progress();
@@ -541,7 +535,7 @@ static bool watchers_are_back(void)
 	return within_seconds(60, rounds(since, 0));
 }
 
-/* All processes of a group are killed and waited for. */
+/* Kills all processes of a group, and waits for them. */
 static bool end_group(pid_t group)
 {
 	return within_seconds(60, ({
@@ -552,10 +546,7 @@ static bool end_group(pid_t group)
 	}));
 }
 
-/*
- * Removes instances, and the attackers' events that stay by themselves; whether none is there any
- * more.
- */
+/* Removes instances, and persistent events of the attackers. Returns true if all are gone. */
 static bool is_clean(void)
 {
 	char *text = slurp(pathf("%s/user_events_status", tracing_dir())), *rest = text, *line;
@@ -786,7 +777,7 @@ __maybe static int run_attacks(const struct attack *attacks, int argc, char **ar
 	append(uffd, "1");
 	append(pathf("%s/buffer_size_kb", kernel_dir()), "64");
 	start_watchers();
-	/* There a fork alone takes many times as long, and cannot be interrupted. */
+	/* On such a kernel, a fork alone takes many times as long, and cannot be interrupted. */
 	if (slow_kernel())
 		least = most;
 	take_baseline();
@@ -799,7 +790,7 @@ __maybe static int run_attacks(const struct attack *attacks, int argc, char **ar
 			run_attack(attacks);
 	}
 
-	/* Tracing goes by the program's bit and writes. */
+	/* Tracing depends on the program's bit and writes, so it is stopped first. */
 	board->tracing.stop = board->machine.stop = true;
 	for (int i = 2; i >= 0; i--) {
 		if (i == 0)

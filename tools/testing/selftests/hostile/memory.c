@@ -9,12 +9,12 @@
 
 /* --- faults that are never answered --- */
 
-/* Where the memory that never comes is, of which each thread takes a page. */
+/* Memory that never arrives; each thread uses a page. */
 static char *never;
 static int evil_fd, evil_index;
 static volatile unsigned int evil_bit;
 
-/* Requests and writes, each with another part in memory that never comes. */
+/* Requests and writes, each with another part in memory that never arrives. */
 static void waits_for_ever(long which)
 {
 	char *at = never + which * page;
@@ -74,7 +74,7 @@ static void fuse_as_arguments(void)
 	all_wait_for_ever();
 }
 
-/* The description can be read, but the index never be written. */
+/* The description can be read, but writing the index never ends. */
 static void userfault_as_result(void)
 {
 	struct user_reg reg;
@@ -92,7 +92,7 @@ static void userfault_as_result(void)
 
 enum { BITS = 48 };
 
-/* Bits in pages that are there, to be replaced. */
+/* Registers bits in existing pages, which are replaced later. */
 static char *register_bits(void)
 {
 	char *at = pages_of(BITS);
@@ -104,7 +104,7 @@ static char *register_bits(void)
 	return at;
 }
 
-/* Each change of the event has the bits written. */
+/* Each change of the event makes the kernel write the bits. */
 static void keep_registering(void)
 {
 	did();
@@ -144,8 +144,8 @@ static void fuse_under_bits(void)
 }
 
 /*
- * mmap() of a file that is read directly waits for its page, which another process reads, while it
- * holds mmap_lock for writing.
+ * mmap() of a direct I/O file waits for its page, which another process reads, while it holds
+ * mmap_lock for writing.
  */
 static void mmap_lock_is_kept(void)
 {
@@ -175,7 +175,7 @@ static void opens_for_ever(long which)
 		found("a file was opened");
 }
 
-/* Root records a system call, which reads the name of a file from memory that never comes. */
+/* Root records a system call, which reads the name of a file from memory that never arrives. */
 static void system_call_never_comes(void)
 {
 	if (append(pathf("%s/events/" SYSCALL "/enable", kernel_dir()), "1"))
@@ -203,7 +203,7 @@ static void shared_file_is_kept(void)
 
 /* --- memory that nobody can get --- */
 
-/* A control group at its limit, whose processes can be killed, but do not give anything back. */
+/* A control group at its limit, whose processes can be killed, but free nothing. */
 enum { GROUP_MB = 48, DECOYS = 40, DECOY_KB = 512 };
 
 /* Its memory.current, memory.events and, to enter it, cgroup.procs; opened as root. */
@@ -294,7 +294,7 @@ static void registers_at_the_limit(long which)
 	}
 }
 
-/* Processes that go on when the group is full; and decoys. */
+/* Starts processes that run when the group is full; and decoys. */
 static void be_at_the_limit(int processes, void (*run)(long which))
 {
 	long before = killed_in_group();
@@ -332,7 +332,7 @@ static void memory_limit_is_reached(void)
 	be_at_the_limit(4, registers_at_the_limit);
 }
 
-/* How many workers wait for memory that programs are charged for; as root. */
+/* Counts the workers that wait for memory charged to programs; as root. */
 static unsigned int waiting_workers(void)
 {
 	unsigned int waiting = 0;
@@ -365,7 +365,7 @@ static void loses_page_at_the_limit(__maybe long which)
 		sleep_ms(10);
 	for (;;) {
 		madvise((void *)at, page, MADV_DONTNEED);
-		/* For what that has given back. */
+		/* Fill the memory that this has freed. */
 		if (which == 0)
 			fill_group(0);
 		sleep_ms(200);
@@ -375,7 +375,7 @@ static void loses_page_at_the_limit(__maybe long which)
 static void late_bits_at_the_limit(void)
 {
 	make_group();
-	/* One at a time waits, and another one while the limit is just being reached. */
+	/* One process at a time waits, and another one while the limit is just being reached. */
 	if (!fork())
 		for (;;) {
 			unsigned int waiting = waiting_workers();
@@ -447,7 +447,10 @@ static void truncates(__maybe long none)
 
 static void file_is_truncated(void)
 {
-	/* Which walks the memory of processes without a lock then, and lockdep reports it. */
+	/*
+	 * User-mode Linux walks the memory of processes without a lock then, and lockdep reports
+	 * it.
+	 */
 	if (user_mode_linux())
 		cannot("not on user-mode Linux");
 	file = memfd_create("ho", MFD_CLOEXEC);

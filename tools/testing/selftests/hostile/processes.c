@@ -89,7 +89,7 @@ static void vfork_storm(void)
 }
 
 /*
- * A child with threads that work ends at some moment: by itself, by a signal, or by executing a
+ * A child with working threads ends at some moment: by itself, by a signal, or by executing a
  * program.
  */
 static void ends_in_the_middle(void (*end)(pid_t pid, bool child))
@@ -199,7 +199,7 @@ static void stops_in_the_middle(void)
 	}
 }
 
-/* A tracer that stops its tracee in system calls, and wherever it is; and one that goes away. */
+/* A tracer that stops its tracee in system calls, and anywhere else; and one that detaches. */
 static void traces(long detaches)
 {
 	pid_t pid = fork();
@@ -252,7 +252,7 @@ static void is_root_inside(void)
 		found("the file was opened to others");
 	if (!mount("tracefs", "/mnt", "tracefs", 0, NULL))
 		found("tracefs was mounted");
-	/* Bits, in processes of which the first is PID 1. */
+	/* Bits, in processes in a namespace whose first one is PID 1. */
 	if (!reg(fd, EVENT, &bit, NULL) && !fork())
 		_exit(0);
 	close(fd);

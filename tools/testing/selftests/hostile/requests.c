@@ -15,7 +15,7 @@ static void register_evil(const char *description)
 		cannot("the event was not registered");
 }
 
-/* --- as many as there may be --- */
+/* --- maximum numbers --- */
 
 static void many_descriptors(void)
 {
@@ -53,7 +53,7 @@ static void many_bits(void)
 
 		if (!error)
 			did();
-		/* Once a limit is reached: one goes, one comes. */
+		/* At the limit: replace one by another. */
 		else
 			unreg(evil_fd, bits + below(i) / 32, below(32));
 	}
@@ -75,8 +75,7 @@ static void many_events(void)
 }
 
 /*
- * All events of a program that has exited are removed, each from all instances; or deleted, by
- * their name.
+ * All events of a program that has exited are removed, each from all instances; or deleted by name.
  */
 static void registers_and_exits(void)
 {
@@ -182,7 +181,7 @@ static void wrong_descriptions(void)
 	threads(3, describes_wrongly);
 }
 
-/* --- all at once --- */
+/* --- everything at once --- */
 
 static void deletes_all(__maybe long which)
 {
@@ -264,7 +263,7 @@ static void original_storm(void)
 static char *payload;
 enum { PAYLOAD_PAGES = 20 };
 
-/* Some of its pages are missing, and some never there. */
+/* Some of its pages are missing, and some never arrive. */
 static void writes_much(long which)
 {
 	static const unsigned int lens[] = { 4, 100, 1024, 1025, 2048, 3000, 4000, 4072, 9000, 65536, 70000 };

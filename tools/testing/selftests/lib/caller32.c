@@ -26,7 +26,7 @@ static int call(int nr, long a, long b, long c, long d, long e, long f)
 	} first = { a, f };
 	int result;
 
-	/* All registers are taken: ebp too, for the sixth argument. */
+	/* All registers are in use: also ebp, for the sixth argument. */
 	__asm__ volatile("pushl %%ebx; pushl %%ebp; movl 4(%%ebx), %%ebp; movl (%%ebx), %%ebx; int $0x80; popl %%ebp; popl %%ebx"
 			 : "=a"(result) : "a"(nr), "b"(&first), "c"(b), "d"(c), "S"(d), "D"(e) : "memory");
 	return result;
@@ -77,7 +77,7 @@ void *memset(void *at, int byte, u32 len)
 	return at;
 }
 
-/* Reads from where the file is to its end. */
+/* Reads from the current offset to the end. */
 static int read_on(int fd, u32 size, u32 *len)
 {
 	int got;
@@ -119,7 +119,7 @@ static int act(const char *what, int fd, u32 argument, char *text, u32 *len)
 		return got ? got : call(__NR_sendfile64, pipes[1], fd, 0, 100, 0, 0);
 	}
 	if (equal(what, "getdents")) {
-		/* Only how many: the numbers of inodes are not compared. */
+		/* Only their number: the numbers of inodes are not compared. */
 		while ((got = call(__NR_getdents64, fd, (long)buffer, argument, 0, 0, 0)) > 0)
 			for (int at = 0; at < got; at += *(unsigned short *)(buffer + at + 16))
 				++*len;

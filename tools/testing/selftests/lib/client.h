@@ -18,8 +18,8 @@ __maybe static const char *data_path(void)
 }
 
 /*
- * Whether the kernel has user events, too: then its own are in its tracing directory, in place of
- * ours.
+ * Returns true if the kernel has user events, too: then they are in its tracing directory, in place
+ * of ours.
  */
 __maybe static bool kernel_has_own(void)
 {
@@ -38,7 +38,7 @@ __maybe static int open_data(void)
 	return fd;
 }
 
-/* 0, with the index, or a negative errno. */
+/* Registers an event. Returns 0 and sets the index, or returns a negative errno. */
 __maybe static int reg_flags(int fd, const char *what, volatile void *at, int size, int bit, int flags,
 			     int *index)
 {
@@ -59,7 +59,10 @@ __maybe static int reg(int fd, const char *what, volatile void *at, int *index)
 	return reg_flags(fd, what, at, 4, 0, 0, index);
 }
 
-/* By the original interface: 0, with the bit of the page and the index, or a negative errno. */
+/*
+ * Registers by the original interface. Returns 0 and sets the bit of the page and the index, or
+ * returns a negative errno.
+ */
 __maybe static int reg_original(int fd, const char *what, int *status_bit, int *index)
 {
 	struct user_reg_original reg = { .size = sizeof(reg), .name_args = (uintptr_t)what };
@@ -85,7 +88,7 @@ __maybe static int del(int fd, const char *name)
 	return ioctl(fd, DIAG_IOCSDEL, name) ? -errno : 0;
 }
 
-/* Bytes written, or a negative errno. */
+/* Writes an event. Returns the number of bytes, or a negative errno. */
 __maybe static int emit(int fd, int index, const void *payload, size_t len)
 {
 	struct iovec io[2] = {
@@ -120,10 +123,7 @@ __maybe static bool exists(const char *event)
 	return !access(event_file(event, "format"), F_OK);
 }
 
-/*
- * The group that user_events_data is opened to, as an administrator would do it; or to nobody
- * again.
- */
+/* Opens user_events_data to the group, as an administrator would, or closes it. */
 enum { SOME_GROUP = 4711 };
 __maybe static void open_to_group(bool open)
 {
@@ -139,9 +139,7 @@ __maybe static void become_user(uid_t uid)
 		_exit(99);
 }
 
-/*
- * A point that is otherwise with C, see Documentation/differences.rst; nothing of it is done then.
- */
+/* A point that C is known to fail, see Documentation/differences.rst; skipped with C. */
 #define ours(passed, name) do {					\
 	if (testing_c())					\
 		skip("otherwise with C", name);			\
@@ -149,7 +147,7 @@ __maybe static void become_user(uid_t uid)
 		ok(passed, name);				\
 } while (0)
 
-/* Waits for something that happens soon, but not at once. */
+/* Waits for a condition that becomes true soon, but not at once. */
 #define within_seconds(seconds, condition) ({			\
 	double end = now() + (seconds);				\
 	bool met;						\
@@ -158,7 +156,7 @@ __maybe static void become_user(uid_t uid)
 	met;							\
 })
 
-/* A page that is not there yet, in place of the one that is. Not every kernel has madvise(). */
+/* Replaces a page with one that is not present yet. Not every kernel has madvise(). */
 __maybe static void map_anew(volatile void *at, long page)
 {
 	if (mmap((void *)at, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != at)
@@ -171,7 +169,10 @@ __maybe static bool have_perf(void)
 	return !access("/proc/sys/kernel/perf_event_paranoid", F_OK);
 }
 
-/* A perf event on all records of an event of this process, or a negative errno. */
+/*
+ * Opens a perf event on all records of an event of this process. Returns a negative errno on
+ * failure.
+ */
 __maybe static int perf_open(const char *event)
 {
 	char *id = slurp(event_file(event, "id"));

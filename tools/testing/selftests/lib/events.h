@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Events that the tests make for themselves, and calls that fire them and others a known number of
- * times. Include it with _GNU_SOURCE defined.
+ * Events of the tests' own, and calls that fire them and others a known number of times. Include it
+ * with _GNU_SOURCE defined.
  */
 #ifndef EVENTS_H
 #define EVENTS_H
@@ -51,7 +51,7 @@ __maybe static void names(void)
 		for (unsigned int n = 0; n <= i % 3; n++)
 			prctl(PR_SET_NAME, name);
 	}
-	/* the bytes behind the NUL of a string in an array are part of the key */
+	/* The bytes behind the NUL of a string in an array are part of the key. */
 	prctl(PR_SET_NAME, "abcdefghijklmno");
 	prctl(PR_SET_NAME, "abc");
 	prctl(PR_SET_NAME, "");
@@ -152,7 +152,10 @@ __maybe static void alarms(void)
 static int user_events = -1;
 static __u32 user_index, user_enabled;
 
-/* An event of this program, with a string that is found relative to the field that says where. */
+/*
+ * Registers an event of this program, with a string whose position is relative to the field that
+ * locates it.
+ */
 __maybe static void make_user_event(void)
 {
 	struct user_reg reg = {
@@ -178,7 +181,7 @@ __maybe static void relative(void)
 		int len = snprintf(record.text, sizeof(record.text), "%.*s-%u", (int)(i % 23), "abcdefghijklmnopqrstuvwxyz",
 				   i * 7 % 20) + 1;
 
-		/* behind n, which is 4 bytes */
+		/* Behind n, which has 4 bytes. */
 		record.s = (__u32)len << 16 | 4;
 		record.n = i % 9;
 		if (write(user_events, &record, 12 + len) < 0)
@@ -224,7 +227,7 @@ __maybe static void make_events(void)
 /* The module rhist_events; see tools/testing/events. */
 static int event_source = -1;
 
-/* Loads the module, which the runner knows where to find. */
+/* Loads the module; the runner knows its path. */
 __maybe static void load_events(void)
 {
 	const char *module = getenv("RHIST_EVENTS"), *rhist = getenv("RHIST_KO");
@@ -246,7 +249,7 @@ __maybe static void unload_events(void)
 	syscall(SYS_delete_module, "rhist_events", O_NONBLOCK);
 }
 
-/* Addresses are hashed; each histogram has its own. */
+/* Masks addresses, which are hashed, and differ for each histogram. */
 __maybe static void mask(char *text)
 {
 	for (char *at = text; at && (at = strstr(at, "hist_data: ")); ) {

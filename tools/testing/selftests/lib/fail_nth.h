@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Allocations that fail when a test wants it: /proc/thread-self/fail-nth. */
+/* Failing allocations on demand: /proc/thread-self/fail-nth. */
 #ifndef FAIL_NTH_H
 #define FAIL_NTH_H
 
@@ -20,7 +20,7 @@ static bool excused(int error)
 	return error == -ENOMEM || error == -ENFILE || error == -EFAULT;
 }
 
-/* The n-th allocation of this thread from now on fails; 0: none. */
+/* Makes the n-th allocation of this thread from now on fail; 0: none. */
 static void fail(int n)
 {
 	char text[16];
@@ -31,8 +31,8 @@ static void fail(int n)
 }
 
 /*
- * Whether the allocation came and failed. If not, it may be a copy of this function that fails
- * instead.
+ * Returns true if the allocation was reached and failed. If not, a copy to or from user space by
+ * this function may fail instead.
  */
 static bool failed(void)
 {
@@ -59,7 +59,7 @@ static bool prepare(void)
 	if (nth < 0 || access("/sys/kernel/debug/failslab", F_OK))
 		return false;
 	for (int i = 0; i < 2; i++) {
-		/* allocations that may wait are the ones that count here */
+		/* Count allocations that may wait, too. */
 		set(pathf("%s/ignore-gfp-wait", kinds[i]), "N");
 		set(pathf("%s/ignore-gfp-highmem", kinds[i]), "N");
 		set(pathf("%s/min-order", kinds[i]), "0");

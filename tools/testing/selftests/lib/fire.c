@@ -43,7 +43,7 @@ __attribute__((noinline, noclone)) void rhist_mark(unsigned long n)
 	asm volatile("" : : "r"(n) : "memory");
 }
 
-/* Where in this file rhist_mark() lies. */
+/* Prints the offset of rhist_mark() in this file. */
 static int print_offset(void)
 {
 	unsigned long start, end, offset, at = (unsigned long)rhist_mark;
@@ -81,7 +81,7 @@ static int talk(int family, size_t bytes)
 	return close(end) || close(client) || close(server);
 }
 
-/* The event stays until this program ends, and longer if somebody listens. */
+/* The event stays until this program ends, and longer with a listener. */
 static int write_user_event(uint32_t x)
 {
 	static uint32_t enabled;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Shared by the tests that run the kernel's own ftracetest. To be sourced, in a mount namespace of
-# its own: it makes $ftrace, a copy of these tests, and programs that they want.
+# its own: it makes $ftrace, a copy of these tests, and the programs that they need.
 
 # In memory: the test of kmem_cache_free looks for its most frequent caller among the kernel's
 # built-in functions, and a root file system from a module (9p) would be that caller. So ls has to
@@ -17,7 +17,7 @@ if [ ! -e "$upstream/ftracetest" ]; then
 	finish
 fi
 
-# A copy, since the tests want a program of theirs beside them, and write there.
+# A copy, since the tests need a program of theirs beside them, and write there.
 ftrace=$work/ftrace
 mkdir "$ftrace"
 cp -r "$upstream/ftracetest" "$upstream/test.d" "$ftrace/"
@@ -33,8 +33,8 @@ if ! ping -c 1 127.0.0.1 >/dev/null 2>&1; then
 	chmod +x "$work/bin/ping"
 fi
 
-# tests NAME...: the files of these tests
+# tests NAME...: prints the files of these tests
 tests() { for n; do find "$ftrace/test.d" -name "$n.tc"; done; }
 
-# How often rhist took a hist command or showed a histogram: two numbers in hist_stats.
+# Prints how often rhist accepted a hist command or showed a histogram: two numbers in hist_stats.
 asked() { awk '/^(commands|reads):/ { n += $2 } END { print n + 0 }' "$KERNEL/hist_stats" 2>/dev/null; }

@@ -266,7 +266,7 @@ static void tty(void)
 	}
 	check(write(master, "load\n", 5), "write");
 	check(read(slave, line, sizeof(line)), "read");
-	/* The echo: it came by the same work. */
+	/* The echo has gone the same way. */
 	check(read(master, line, sizeof(line)), "read");
 }
 
@@ -298,7 +298,7 @@ static void move(void)
 	static int to;
 	cpu_set_t set;
 
-	/* To begin with, it is put where the first move does not lead. */
+	/* Start on a processor that the first move does not lead to. */
 	for (int i = to == 0 ? 0 : 1; i < 2; i++) {
 		CPU_ZERO(&set);
 		CPU_SET(to % 2, &set);
@@ -354,7 +354,7 @@ static void vfs(void)
 static int holds, waits;
 static int pages;
 
-/* Once for each page. Between two of them, whom it has woken does not run: both are on one CPU. */
+/* Once for each page. In between, the thread that it wakes up does not run: both are on one CPU. */
 static void *hold(void *page)
 {
 	struct sched_param first = { .sched_priority = 1 };

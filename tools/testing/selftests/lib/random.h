@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Random numbers, texts that are put together with them, changes to such texts, and which of them a
- * program makes.
+ * Random numbers, texts made from them, changes to such texts, and the choice of the texts to make.
  */
 #ifndef RANDOM_H
 #define RANDOM_H
@@ -26,9 +25,7 @@ __maybe static void seed_random(uint64_t seed, uint64_t index)
 	random_state = seed * 0x9e3779b97f4a7c15 + index * 0xd1342543de82ef95 + 1;
 }
 
-/*
- * Which inputs are made: so many with this seed from the first on, or only the one with this index.
- */
+/* Chosen inputs: `count` with this seed from the first on, or only the one with this index. */
 struct choice {
 	uint64_t count, seed, index;
 	bool single;
@@ -51,7 +48,7 @@ __maybe static struct choice choose(uint64_t count)
 	return choice;
 }
 
-/* Takes an option that getopt_long() has found; whether it is one of CHOICE_OPTIONS. */
+/* Handles an option from getopt_long(). Returns true if it is one of CHOICE_OPTIONS. */
 __maybe static bool take_option(struct choice *choice, int option)
 {
 	switch (option) {
@@ -137,7 +134,7 @@ __maybe static const char *number(bool wild)
 	return wild && percent(30) ? PICK(bad) : PICK(good);
 }
 
-/* Where a word of a text begins that is not before `from`, and its end. */
+/* Finds the first word of a text from `from` on. Returns its begin, and sets its end. */
 __maybe static size_t word_at(const struct text *text, size_t from, size_t *end)
 {
 	static const char between[] = ":=,.+-*/()$ &|!<>~{}\"'";
@@ -193,7 +190,7 @@ __maybe static void mutate_once(struct text *text)
 			text->bytes[b] = byte;
 		}
 		break;
-	case 7: case 8:		/* a word goes, or comes twice */
+	case 7: case 8:		/* removes or repeats a word */
 		word = word_at(text, at, &end);
 		memcpy(piece, text->bytes + word, end - word);
 		if (percent(50))
@@ -201,13 +198,13 @@ __maybe static void mutate_once(struct text *text)
 		else
 			replace(text, word, word, piece, end - word);
 		break;
-	case 9: case 10:	/* a word in the place of another one */
+	case 9: case 10:	/* replaces a word with another one */
 		word = word_at(text, at, &end);
 		other = word_at(text, below(text->len + 1), &other_end);
 		memcpy(piece, text->bytes + other, other_end - other);
 		replace(text, word, end, piece, other_end - other);
 		break;
-	case 11:		/* a number, or a huge one, in the place of a word */
+	case 11:		/* replaces a word with a number, or a huge one */
 		word = word_at(text, at, &end);
 		memset(piece, '9', 300);
 		if (percent(20)) {
@@ -218,7 +215,7 @@ __maybe static void mutate_once(struct text *text)
 			replace(text, word, end, digits, strlen(digits));
 		}
 		break;
-	/* a byte, or a piece, over and over, up to more than may be written */
+	/* Repeats a byte, or a piece, up to more than may be written. */
 	case 12:
 		if (percent(15)) {
 			size_t much = percent(50) ? below(600) : 3000 + below(1500);

@@ -10,7 +10,7 @@
 
 static int tap_points, tap_failures;
 
-/* One test point; returns whether it passed. */
+/* One test point. Returns whether it passed. */
 __attribute__((format(printf, 2, 3)))
 static inline bool ok(bool passed, const char *name, ...)
 {
@@ -41,7 +41,7 @@ static inline void skip(const char *reason, const char *name, ...)
 	fflush(stdout);
 }
 
-/* A remark; every line of it gets its own mark. */
+/* A remark; each of its lines gets a mark. */
 __attribute__((format(printf, 1, 2)))
 static inline void note(const char *format, ...)
 {

@@ -9,10 +9,10 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 shown=
 
-# The counts live in a file, since a check may stand at the end of a pipe.
+# The counts are in a file, since a check may run at the end of a pipe.
 echo 0 0 >"$work/points"
 
-# ok STATUS NAME: whether a command ended with 0
+# ok STATUS NAME: a point that passes if a command ended with 0
 ok()
 {
 	read -r points failures <"$work/points"
@@ -39,7 +39,7 @@ skip()
 	echo "ok $points - $1 # SKIP $2"
 }
 
-# is GOT EXPECTED NAME: equal to the byte
+# is GOT EXPECTED NAME: a point that passes if both are equal, byte for byte
 is()
 {
 	if [ "$1" = "$2" ]; then
@@ -52,7 +52,7 @@ is()
 	return 1
 }
 
-# same FILE NAME: the file is what stdin says, to the byte
+# same FILE NAME: a point that passes if the file equals stdin, byte for byte
 same()
 {
 	cat >"$work/expected"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Reading and writing the files of a tracing directory. Include <stdio.h> users define _GNU_SOURCE
- * first.
+ * Reads and writes the files of a tracing directory. Define _GNU_SOURCE before <stdio.h> is
+ * included.
  */
 #ifndef TRACING_H
 #define TRACING_H
@@ -56,7 +56,7 @@ __maybe static const char *tracing_dir(void)
 	return dir ? dir : "/sys/kernel/tracing/rhist";
 }
 
-/* The directory under test is the kernel's own. */
+/* Returns true if the directory under test is the kernel's own. */
 __maybe static bool testing_c(void)
 {
 	return !strcmp(kernel_dir(), tracing_dir());
@@ -69,7 +69,10 @@ __maybe static bool long_run(void)
 	return set && *set;
 }
 
-/* A kernel with sanitizers, which takes seconds to make one of C's maps of the usual size. */
+/*
+ * Returns true for a kernel with sanitizers, which takes seconds to make one of C's maps of the
+ * usual size.
+ */
 __maybe static bool slow_kernel(void)
 {
 	const char *set = getenv("SLOW");
@@ -77,16 +80,13 @@ __maybe static bool slow_kernel(void)
 	return set && *set;
 }
 
-/*
- * How often something is tried that may go wrong: in a short run, where a kernel looks for faults,
- * and in a long run.
- */
+/* Number of repetitions: in a short run, on a kernel that looks for faults, and in a long run. */
 __maybe static int repeats(int few, int more, int many)
 {
 	return long_run() ? many : slow_kernel() ? more : few;
 }
 
-/* This kernel can put probes at functions and events, which user-mode Linux cannot. */
+/* Returns true if this kernel has probes at functions and events, unlike user-mode Linux. */
 __maybe static bool have_probes(void)
 {
 	char path[PATH_MAX];
@@ -95,7 +95,7 @@ __maybe static bool have_probes(void)
 	return !access(path, F_OK);
 }
 
-/* Whether to leave out what user-mode Linux has tested. */
+/* Returns true if points that user-mode Linux tests are to be left out. */
 __maybe static bool rest_only(void)
 {
 	return getenv("RHIST_REST") && have_probes();
@@ -122,7 +122,7 @@ __maybe static int contexts_there(void)
 #endif
 }
 
-/* One of a few buffers, so that a call can hold several paths. */
+/* Formats into one of a few buffers, so that a call can hold several paths. */
 __attribute__((format(printf, 1, 2)))
 __maybe static const char *pathf(const char *format, ...)
 {
@@ -145,7 +145,10 @@ __maybe static const char *errno_name(int error)
 	return name ? name : "?";
 }
 
-/* The whole text of a file, to be freed, with its length; NULL and errno if it cannot be read. */
+/*
+ * Returns the whole text of a file, and its length; the caller frees it. NULL and errno if it
+ * cannot be read.
+ */
 __maybe static char *slurp_len(const char *path, size_t *len)
 {
 	size_t used = 0, size = 1 << 16;
@@ -186,8 +189,8 @@ struct mend {
 };
 
 /*
- * Whether the C of the running kernel has it, by its source. If nobody says where that is, it is
- * taken for the C that rhist reproduces.
+ * Returns true if the running kernel's C has it, by its source. Without a source, it is assumed to
+ * be the C that rhist reproduces.
  */
 __maybe static bool c_has(struct mend *mend)
 {
@@ -203,7 +206,7 @@ __maybe static bool c_has(struct mend *mend)
 	return mend->state == THERE;
 }
 
-/* Defines a function that tells so. */
+/* Defines a function that returns this. */
 #define C_HAS(name, file, text)							\
 	__maybe static bool name(void)						\
 	{									\
@@ -233,7 +236,7 @@ C_HAS(c_scales_all, "trace_events_hist.c", "order_base_2(")
 /* The name of the task is a field, common_comm. */
 C_HAS(c_has_comm, "trace_events_hist.c", "\"common_comm\"")
 
-/* Whether a text has that field, by any of its names. */
+/* Returns true if a text contains this field, by any of its names. */
 __maybe static bool names_comm(const char *text)
 {
 	static const char *const names[] = { "common_comm", "comm", "COMM" };
@@ -249,16 +252,13 @@ __maybe static bool names_comm(const char *text)
 	return false;
 }
 
-/*
- * Events of system calls have the texts that the arguments refer to, in fields such as
- * __filename_val.
- */
+/* Events of system calls have the texts of their arguments, in fields such as __filename_val. */
 C_HAS(c_reads_texts, "trace_syscalls.c", "__%s_val")
 
-/* Keys have all bytes of a text, also those behind a NUL; elsewhere they end there. */
+/* Keys have all bytes of a text, also those behind a NUL. Without this, they end there. */
 C_HAS(c_compares_all, "trace_events_hist.c", "\t}\n\tmemcpy(compound_key")
 
-/* Stacks have 31 entries; elsewhere 16. */
+/* Stacks have 31 entries. Without this, 16. */
 C_HAS(c_walks_far, "trace.h", "HIST_STACKTRACE_DEPTH\t31")
 
 /*
@@ -267,13 +267,13 @@ C_HAS(c_walks_far, "trace.h", "HIST_STACKTRACE_DEPTH\t31")
  */
 C_HAS(c_counts_preemption, "../../include/linux/tracepoint.h", "srcu_fast_notrace")
 
-/* perf can have synthetic events. */
+/* perf can listen to synthetic events. */
 C_HAS(c_lets_perf_listen, "trace_events_synth.c", "perf_event_raw_event_synth")
 
-/* hist_debug says by which function a field is read. */
+/* hist_debug names the function that reads a field. */
 C_HAS(c_names_functions, "trace_events_hist.c", "function: hist_field_%s()")
 
-/* Takes out of a hist_debug of rhist what C's does not say. */
+/* Takes out of rhist's hist_debug the parts that C's lacks. */
 __maybe static void as_c_debugs(char *text)
 {
 	char *at, *end;
@@ -285,13 +285,16 @@ __maybe static void as_c_debugs(char *text)
 	}
 }
 
-/* This kernel's C is older than the one that rhist reproduces, as far as the tests know. */
+/*
+ * Returns true if this kernel's C is older than the one that rhist reproduces, as far as the tests
+ * know.
+ */
 __maybe static bool c_is_older(void)
 {
 	return !c_wants_operands() || !c_prints_widths() || !c_names_keys() || !c_scales_all() || !c_has_comm();
 }
 
-/* A bit for each of its contexts in which rhist_events fires its event nested. */
+/* Returns a bit for each context in which rhist_events fires its event nested. */
 __maybe static unsigned int nesting(void)
 {
 	char *text = slurp("/sys/module/rhist_events/parameters/nesting");
@@ -301,7 +304,10 @@ __maybe static unsigned int nesting(void)
 	return contexts;
 }
 
-/* One open and one write; 0 or a negative errno, of the open as well. A short write is -EIO. */
+/*
+ * One open and one write. Returns 0 or a negative errno, of the open as well. A short write is
+ * -EIO.
+ */
 __maybe static int put_len(const char *path, int flags, const void *data, size_t len)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC | flags);
@@ -336,7 +342,7 @@ __maybe static int truncate_file(const char *path)
 	return 0;
 }
 
-/* A trigger as it is, or with a small map on a slow kernel. */
+/* Returns a trigger as it is, or with a small map on a slow kernel. */
 __maybe static const char *sized(const char *trigger)
 {
 	const char *filter = strstr(trigger, " if ");
@@ -411,7 +417,7 @@ __maybe static void read_log(const char *dir, struct log_entry *e)
 		q += strlen(": error: ");
 		snprintf(e->text, sizeof(e->text), "%.*s", (int)strcspn(q, "\n"), q);
 		if ((p = strstr(q, "\n  Command: "))) {
-			/* a command may hold newlines: the caret stands in the last line */
+			/* A command may contain newlines: the caret is in the last line. */
 			char *caret;
 
 			p += strlen("\n  Command: ");
@@ -437,7 +443,7 @@ __maybe static void free_log(struct log_entry *e)
 	e->command = NULL;
 }
 
-/* Takes out of a text the bytes from..to and returns what then stands at from. */
+/* Removes the bytes from..to of a text. Returns `from`, where the rest now begins. */
 __maybe static char *cut(char *from, char *to)
 {
 	memmove(from, to, strlen(to) + 1);
@@ -445,8 +451,8 @@ __maybe static char *cut(char *from, char *to)
 }
 
 /*
- * Lines of triggers as C prints them, or a text that holds some, with the name of a CPU field once
- * only.
+ * Keeps one of the names of a CPU field, in lines of triggers as C prints them, or a text with such
+ * lines.
  */
 __maybe static void name_cpu_once(char *text)
 {
@@ -495,7 +501,7 @@ __maybe static void without_times(char *log)
 	}
 }
 
-/* A text fit for one line; to be freed. */
+/* Returns a text in a form that fits into one line; the caller frees it. */
 __maybe static char *escaped(const char *bytes, size_t len)
 {
 	char *line = malloc(4 * len + 1), *to = line;
@@ -515,14 +521,14 @@ __maybe static char *escaped(const char *bytes, size_t len)
 static int kernel_log = -1;
 static regex_t kernel_fault;
 
-/* Begins to look for reports of the kernel: see kernel_report(). */
+/* Starts the search for reports of the kernel: see kernel_report(). */
 __maybe static void open_kernel_log(void)
 {
 	const char *list = getenv("FAULTS");
 	char line[200], expressions[8192] = "";
 	FILE *file;
 
-	/* run names the list; by hand, in the checkout, it is where it is kept. */
+	/* `run` names the list; by hand, in the checkout, it is at its own place. */
 	list = list ? list : "scripts/kernel-faults";
 	file = fopen(list, "r");
 	if (!file)
@@ -545,7 +551,7 @@ __maybe static void open_kernel_log(void)
 		die("/dev/kmsg: %s", strerror(errno));
 }
 
-/* The first thing in the kernel's log since the last look that should not be there; to be freed. */
+/* Returns the first fault in the kernel's log since the last call; the caller frees it. */
 __maybe static char *kernel_report(void)
 {
 	char record[8192], *message, *found = NULL;
@@ -560,7 +566,7 @@ __maybe static char *kernel_report(void)
 	return found;
 }
 
-/* The first line in which two texts differ. */
+/* Prints the first line in which two texts differ. */
 __maybe static void note_difference(const char *expected, const char *got)
 {
 	while (*expected && *got) {

@@ -3,7 +3,7 @@
 # Shared by the shell tests of a suite: points, and reading and writing a tracing directory. To be
 # sourced.
 
-# TRACING is the directory under test, KERNEL the kernel's own; with both the same C is tested.
+# TRACING is the directory under test, KERNEL the kernel's own; if they are the same, C is tested.
 KERNEL=${KERNEL:-/sys/kernel/tracing}
 TRACING=${TRACING:-$KERNEL/rhist}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,10 +18,11 @@ aarch64) GETPGID=155 SYS_FUNCTION=__arm64_sys_ SYS_ARGUMENT='+0(%x0)' ARGUMENT=%
 esac
 . "$here/../lib/tap.sh"
 
-# The commands that a trigger file lists.
+# Commands in the list of a trigger file.
 commands="traceon traceoff snapshot stacktrace enable_event disable_event enable_hist disable_hist hist"
 
-# c_has FILE TEXT: a file of kernel/trace of the running kernel has a line with it; see tracing.h
+# c_has FILE TEXT: true if a file of kernel/trace of the running kernel has a line with TEXT; see
+# tracing.h
 c_has() { [ -z "$RHIST_KERNEL_SOURCE" ] || grep -qF "$2" "$RHIST_KERNEL_SOURCE/kernel/trace/$1"; }
 
 # list_triggers FOLDER SYSTEM…: prints at least the triggers of these systems' events. On a kernel
@@ -45,28 +46,28 @@ list_triggers()
 COMM=common_comm
 c_has trace_events_hist.c '"common_comm"' || COMM=common_type
 
-# have_debug: the directory under test offers hist_debug
+# have_debug: true if the directory under test has hist_debug
 have_debug() { [ -e "$TRACING/events/sched/sched_switch/hist_debug" ]; }
 
-# have_probes: this kernel can put probes at functions and events, which user-mode Linux cannot
+# have_probes: true if this kernel has probes at functions and events, unlike user-mode Linux
 have_probes() { [ -e "$KERNEL/kprobe_events" ]; }
 
-# have_c: this kernel has hist triggers itself, have_synthetic: and synthetic events; some
+# have_c: true if this kernel has hist triggers itself, have_synthetic: and synthetic events; some
 # distributions leave them out
 have_c() { [ -e "$KERNEL/events/sched/sched_switch/hist" ]; }
 have_synthetic() { [ -e "$KERNEL/synthetic_events" ]; }
 
-# rest_only: whether to leave out what user-mode Linux has tested
+# rest_only: true if points that user-mode Linux tests are to be left out
 rest_only() { [ "$RHIST_REST" ] && have_probes; }
 
-# remove_triggers EVENT...: of these directories, in a tracing directory. Truncating removes no
+# remove_triggers EVENT...: removes the triggers of these event directories. Truncating removes no
 # trigger whose variable is used, not even by another one of the same file.
 remove_triggers()
 {
 	for try in 1 2 3; do
 		for e; do
 			[ -e "$e/trigger" ] || continue
-			# An event may go by itself meanwhile, which must not end this shell.
+			# An event may be removed meanwhile, which must not end this shell.
 			command : >"$e/trigger" || continue
 			sed -n 's/ \[[a-z]*\]$//; s/^hist:/!&/p' "$e/trigger" >"$work/lines"
 			while IFS= read -r trigger; do
@@ -76,7 +77,7 @@ remove_triggers()
 	done
 }
 
-# c_entries FILE...: an error_log without its times, and without the entries that C does not have
+# c_entries FILE...: prints an error_log without its times, and without the entries that C lacks
 # (errorlog.h)
 c_entries()
 {

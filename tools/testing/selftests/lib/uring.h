@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* One request at a time by io_uring, without a library. Include it with _GNU_SOURCE defined. */
+/*
+ * One request at a time through io_uring, without a library. Include it with _GNU_SOURCE defined.
+ */
 #ifndef URING_H
 #define URING_H
 
@@ -71,7 +73,7 @@ __maybe static int uring_rw(struct uring *ring, int opcode, int fd, const void *
 	});
 }
 
-/* Makes a buffer the one that requests for fixed buffers use. */
+/* Registers a buffer for requests with fixed buffers. */
 __maybe static int uring_register(struct uring *ring, void *at, size_t len)
 {
 	struct iovec buffer = { at, len };

@@ -49,7 +49,7 @@ static void negative_index(void)
 
 static volatile bool stop;
 
-/* Has and gives back bits of events that nothing else keeps. */
+/* Registers and unregisters bits of events that nothing else keeps. */
 static void *come_and_go(void *bits)
 {
 	volatile unsigned int *at = bits;
@@ -66,7 +66,7 @@ static void *come_and_go(void *bits)
 	return NULL;
 }
 
-/* "Fix use-after-free in user_event_mm_dup()", and of the events whose last bit goes meanwhile */
+/* "Fix use-after-free in user_event_mm_dup()", and of events whose last bit is removed meanwhile */
 static void fork_while_unregistering(void)
 {
 	static volatile unsigned int bits[2];
@@ -128,9 +128,9 @@ static void stale_bits(void)
 }
 
 /*
- * "Limit max fault-in attempts"; and from the review of fixup_user_fault(): whether it dropped the
- * lock was read though nobody had written it, and it slept where that is not allowed. The page is
- * not there, and the program decides when it comes.
+ * "Limit max fault-in attempts"; and from the review of fixup_user_fault(): the flag "lock was
+ * dropped" was read uninitialized, and it slept in atomic context. The page is missing, and the
+ * program decides when it arrives.
  */
 static void faults(void)
 {
@@ -142,7 +142,7 @@ static void faults(void)
 	int file = mkstemp(name);
 	double began;
 
-	/* A page of a file that ends before it. */
+	/* A page beyond the end of its file. */
 	if (ftruncate(file, page))
 		die("ftruncate");
 	at = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -171,7 +171,7 @@ static void faults(void)
 		for (i = 0; i < 21; i++)
 			enable("ub_fault", i % 2 == 0);
 		ok(now() - began < 60 && word == 1, "a page that is kept away holds up nobody");
-		/* The lock of the memory was dropped while it was waited for. */
+		/* The lock of the memory was dropped during the wait. */
 		alarm(60);
 		close(uffd);
 		ok(within_seconds(10, *at == 1) && mmap(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
@@ -208,8 +208,8 @@ static void matching(void)
 		first = reg(fd, pathf("ub_match%u %s", i, of[i].first), &word, NULL);
 		second = reg(fd, pathf("ub_match%u %s", i, of[i].second), &other_word, NULL);
 		/*
-		 * The same words as a command, which the kernel takes apart. Where it has its own
-		 * they are for those.
+		 * The same text as a command, which the kernel splits. If the kernel has user
+		 * events of its own, the command goes to those.
 		 */
 		if (!testing_c() && !kernel_has_own() && exists(pathf("ub_match%u", i)) && listed(pathf("ub_match%u\n", i)))
 			command = append(pathf("%s/dynamic_events", kernel_dir()),
@@ -255,7 +255,7 @@ static void references(void)
 	ok(!append(of, trigger), "an event that a trigger has a reference to");
 	unreg(fd, &word, 0);
 	close(fd);
-	/* These ask each event for its module, which is where the references are counted. */
+	/* These ask each event for its module; the references share a union with that. */
 	append(pathf("%s/set_event", kernel_dir()), ":mod:rhist");
 	append(pathf("%s/set_event", kernel_dir()), "user_events:*:mod:none");
 	ok(del(other, "ub_ref") == -EBUSY && !within_seconds(0.3, !exists("ub_ref")),

@@ -139,7 +139,7 @@ static long by_uring_wrongly(void)
 	return by_uring();
 }
 
-/* As a worker of io_uring does it, which is another task of the process. */
+/* A worker of io_uring writes it, which is another task of the process. */
 static long by_uring_worker(void)
 {
 	return uring_request(&ring, (struct io_uring_sqe){
@@ -147,7 +147,7 @@ static long by_uring_worker(void)
 	});
 }
 
-/* A page of the payload is not there yet. */
+/* A page of the payload is not present yet. */
 static long by_uring_absent(void)
 {
 	long page = sysconf(_SC_PAGESIZE), done;
@@ -185,7 +185,10 @@ static void io_uring(void)
 	writes("io_uring: read", -EINVAL, read_by_uring);
 }
 
-/* --- 32-bit programs: none can register, but one can write what another has registered */
+/*
+ * --- 32-bit programs: none can register, but one can write an event that another one has
+ * registered
+ */
 
 static long call32(const char *call, const char *argument, const char *text)
 {
@@ -223,7 +226,7 @@ static void programs_of_32_bits(void)
 		unsigned int command;
 	} requests[] = {
 		{ "DIAG_IOCSREG", DIAG_IOCSREG }, { "DIAG_IOCSDEL", DIAG_IOCSDEL }, { "DIAG_IOCSUNREG", DIAG_IOCSUNREG },
-		/* As its own header makes it, with the size of its own pointers. */
+		/* As a 32-bit header would define it, with the size of its own pointers. */
 		{ "its own DIAG_IOCSREG", _IOWR('*', 0, int) }, { "its own DIAG_IOCSDEL", _IOW('*', 1, int) },
 		{ "its own DIAG_IOCSUNREG", _IOW('*', 2, int) },
 	};

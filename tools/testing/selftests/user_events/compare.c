@@ -70,13 +70,13 @@ static bool same_answer(const char *what, const int answer[SIDES])
 	return false;
 }
 
-/* An event that nobody uses goes within moments, with C as well, and is busy until then. */
+/* An event without users goes within moments, with C as well, and is busy until then. */
 static bool is_passing(int answer)
 {
 	return answer == -EBUSY || answer == -EADDRINUSE;
 }
 
-/* Does something on both sides, again where it may be too early. */
+/* Does something on both sides, and repeats it if it may have been too early. */
 #define on_both(answer, side, expression) do {							\
 	double end = now() + 5;									\
 	for (int side = 0; side < SIDES; side++)						\
@@ -101,7 +101,7 @@ static void same_bits(const char *what)
 			differs("%s: word %d: C %x, ours %x", what, i, words[C][i], words[OURS][i]);
 }
 
-/* Waits until what goes by itself has gone. */
+/* Waits until all events that go by themselves are gone. */
 static void settle(void)
 {
 	for (unsigned int i = 0; i < NAMES; i++)
@@ -132,7 +132,10 @@ static void same_format(unsigned int event)
 	free(text[OURS]);
 }
 
-/* The lines of a user_events_status without what only ours has, in alphabetical order. */
+/*
+ * Returns the lines of a user_events_status in alphabetical order, without those that only ours
+ * has.
+ */
 static int by_text(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
@@ -148,7 +151,7 @@ static char *status_of(int side)
 		line += strspn(line, "0123456789") ? strspn(line, "0123456789") + 1 : 0;
 		if (!strncmp(line, "Max: ", 5) || !*line)
 			continue;
-		/* Events of several formats have numbers of their own. */
+		/* Events of several formats have numbers in their names. */
 		if (line[0] == letters[side]) {
 			char *dot = strchr(line, '.');
 
@@ -197,7 +200,7 @@ static const char *const fields[] = {
 	"float a", "u128 a", "char a[8]", "struct  some a 4", "union some a 4", "enum some a", "u32 \xe9", "u32 a.b", "u32 a,b",
 };
 
-/* Fields with blanks before their end may be nameless, and tabs may be in names. C takes both. */
+/* Fields with blanks before their end may be nameless, and tabs may be in names. C accepts both. */
 static bool is_refused(const char *text)
 {
 	size_t len = strlen(text);
@@ -276,8 +279,8 @@ static void give_back(void)
 }
 
 /*
- * An event that is about to go on both sides may have gone on one of them only. That is so if it
- * goes on the other as well, when nobody listens any more.
+ * An event that is about to go on both sides may have gone on one of them only. Returns true if it
+ * goes on the other as well, once all listeners are gone.
  */
 static bool is_going(const int answer[SIDES], unsigned int event)
 {
@@ -338,7 +341,7 @@ static const char *traced(const char *trace, int side, char *out)
 	return out;
 }
 
-/* Is it printable ASCII, in lines? */
+/* Returns true for printable ASCII, in lines. */
 static bool is_plain(const char *text)
 {
 	while ((*text >= ' ' && *text <= '~') || *text == '\n')
@@ -354,7 +357,7 @@ static void emit_some(void)
 	unsigned char payload[1200];
 	char *trace;
 
-	/* A newline would end what C shows of a character array. */
+	/* A newline would end C's output of a character array. */
 	for (unsigned int i = 0; i < len; i++)
 		while ((payload[i] = below(3) ? 0 : below(256)) == '\n')
 			;
@@ -389,7 +392,7 @@ static void emit_some(void)
 	free(trace);
 }
 
-/* Nobody listens, and all is given back. */
+/* Ends all listening, and gives everything back. */
 static void end(void)
 {
 	for (int side = 0; side < SIDES; side++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Events of programs are trace events like any other, as long as somebody has a use for them.
+// Events of programs are trace events like any other, as long as they have users.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <pthread.h>
@@ -8,7 +8,7 @@
 
 static unsigned int bits[8];
 
-/* Does the file have the text in it? */
+/* Returns true if the file contains the text. */
 static bool has(const char *path, const char *text)
 {
 	char *all = slurp(path);
@@ -41,7 +41,7 @@ static void texts(int fd)
 	};
 	int index;
 
-	/* From behind the field, and from the beginning of the record. */
+	/* Counted from behind the field, and from the beginning of the record. */
 	e.r = DYN_LOC(offsetof(typeof(e), text) - offsetof(typeof(e), r) - 4, 4);
 	e.d = DYN_LOC(8 + offsetof(typeof(e), text) + 4, 5);
 	e.a = DYN_LOC(offsetof(typeof(e), text) + 9 - offsetof(typeof(e), a) - 4, 3);
@@ -73,7 +73,7 @@ static void texts(int fd)
 	ok(!unreg(fd, &bits[0], 0), "it is unregistered");
 }
 
-/* A payload can neither end a line of trace nor send anything to a terminal. */
+/* A payload can neither end a line of trace nor send control characters to a terminal. */
 static void one_line(int fd)
 {
 	static const struct { char text[12], plain[4]; unsigned char c; } e = { "a\nev_b: c=1", "\x1b[H", '\n' };
@@ -171,8 +171,8 @@ static void listeners(int fd)
 }
 
 /*
- * Fields that have the names of what every event has: the event's own are meant, and no pid is
- * another one's.
+ * Fields with the names of common fields: the event's own are meant, and common_pid stays the
+ * task's.
  */
 static void names(int fd)
 {
@@ -260,7 +260,7 @@ static void same_names(int fd)
 	ok(!enable("ev_same", true) && of_rhist[0] && !of_kernel[0], "which is enabled there");
 	enable("ev_same", false);
 	unreg(fd, &of_rhist[0], 0);
-	/* The file has it, too. */
+	/* The open file keeps the event, too. */
 	close(fd);
 	ok(within_seconds(10, folders_of("ev_same") == 1 && is_of("u64 a")), "when it is gone, the path is the other's");
 	ok(!append(trigger, hist) && within_seconds(10, of_kernel[0]), "whose histogram it is then");
@@ -282,7 +282,7 @@ static void sizes(int fd)
 	enable("ev_size", true);
 	ok(emit(fd, index, big, 2000) == 2004, "2000 bytes");
 	ok(emit(fd, index, big, 4000) == 4004, "4000 bytes");
-	/* C loses them without a word. */
+	/* C loses them silently. */
 	ok(emit(fd, index, big, 5000) == (testing_c() ? 5004 : -E2BIG), "5000 bytes are too many for ftrace");
 	ok(emit(fd, index, big, 70000) == (testing_c() ? 70004 : -E2BIG), "70000 bytes for anybody");
 	enable("ev_size", false);
@@ -371,10 +371,10 @@ static void lives(void)
 
 static volatile unsigned int told, written, done;
 static int first_fd, first_index;
-/* With one processor the thread is seldom on it at the right time, and in the way of others. */
+/* With one processor the thread rarely runs at the right time, and is in the way of others. */
 static unsigned int rounds;
 
-/* Writes once each time somebody begins to listen, as soon as that is seen. */
+/* Writes once each time a listener comes, as soon as the bit shows that. */
 static void *write_first(void *unused)
 {
 	unsigned int key = 1, round = 0;
@@ -410,7 +410,7 @@ static void first_writes(void)
 			die("round %d: %d written", round, written);
 		lost += !read_totals(hist, &totals) || totals.hits != 1;
 		append(trigger, "!hist:keys=key:size=128");
-		/* It might not be running for a while, and miss that. */
+		/* The thread might not run for a while, and miss the change. */
 		if (!within_seconds(10, done == round))
 			die("round %d: %d done", round, done);
 	}
@@ -446,7 +446,7 @@ static void formats(void)
 	close(fd);
 }
 
-/* How many formats of a name user_events_status has, and the number of the newest one. */
+/* Counts the formats of a name in user_events_status, and finds the number of the newest one. */
 static unsigned int formats_of(const char *name, unsigned int *newest)
 {
 	char *text = slurp(pathf("%s/user_events_status", tracing_dir()));
@@ -464,7 +464,7 @@ static unsigned int formats_of(const char *name, unsigned int *newest)
 	return count;
 }
 
-/* One name, three formats that stay, of which the second one is in use. */
+/* One name, three persistent formats, the second one in use. */
 static void deleted_formats(void)
 {
 	const int flags = USER_EVENT_REG_MULTI_FORMAT | USER_EVENT_REG_PERSIST;
@@ -476,7 +476,7 @@ static void deleted_formats(void)
 	   !reg_flags(other, "ev_many u32 c", &at[2], 4, 0, flags, NULL) &&
 	   !unreg(other, &at[0], 0) && !unreg(other, &at[2], 0) && !close(other) &&
 	   formats_of("ev_many", &newest) == 3, "three formats that stay");
-	/* C gives up its references a little later. */
+	/* C drops its references a little later. */
 	ok(within_seconds(5, del(fd, "ev_many") == -EBUSY && formats_of("ev_many", &left) == 2) && left < newest,
 	   "the newer one is deleted if one is in use: of %x, %x is left", newest, left);
 	unreg(fd, &at[1], 0);
@@ -486,7 +486,7 @@ static void deleted_formats(void)
 	close(other);
 }
 
-/* A user who is let to the file, and to nothing else. */
+/* A user with access to the file, and nothing else. */
 static void nobody(void)
 {
 	int fd = open_data(), status;
@@ -511,7 +511,7 @@ static void nobody(void)
 	ok(within_seconds(5, !exists("ev_user")), "until the end");
 }
 
-/* One command to dynamic_events: 0 or a negative errno. */
+/* Writes one command to dynamic_events. Returns 0 or a negative errno. */
 static int command(const char *text)
 {
 	return append(trace_file("dynamic_events"), text);

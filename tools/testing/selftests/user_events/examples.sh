@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The examples of tools/user_events do what Documentation/user_events.rst says of them.
+# The examples of tools/user_events work as Documentation/user_events.rst describes.
 
 . "$(dirname "$0")/../lib/tracing.sh"
 
@@ -20,7 +20,7 @@ for program in request-c request-rs; do
 	sed -n 's/^.*: request: //p' trace >"$work/lines"
 	wait $!
 	read -r told of count <"$work/said"
-	# The histogram listened from before the first line until after the program's end.
+	# The histogram has listened from before the first line until after the program's end.
 	hits=$(total Hits "$TRACING/$event/hist")
 	sed -n '/^{/ s/hitcount: *[0-9]*/N/p' "$TRACING/$event/hist" >"$work/entries"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * No memory: each allocation of a request, of an attach, of a write and so on fails once, the
- * first, the second, and so on until it succeeds. What fails says so and leaves everything as it
+ * first, the second, and so on until it succeeds. A failure is reported and leaves everything as it
  * was. Needs a kernel with failslab.
  */
 #define _GNU_SOURCE
@@ -106,7 +106,7 @@ static void for_perf(void)
 	free(id);
 }
 
-/* The operations: 0 or a negative errno. */
+/* The operations. They return 0 or a negative errno. */
 
 static int fd_or_error(int fd)
 {
@@ -126,7 +126,7 @@ static int attach(void) { return enable("uf_event", true); }
 static int detach(void) { return enable("uf_event", false); }
 static int attach_perf(void) { return fd_or_error(syscall(__NR_perf_event_open, &attr, 0, -1, -1, 0)); }
 
-/* Both have to get the same bytes, so a write copies them first. */
+/* Both must get the same bytes, so a write copies them first. */
 static void two_listeners(void)
 {
 	for_perf();
@@ -173,7 +173,7 @@ static const struct operation {
 	void (*before)(void);
 	int (*run)(void);
 	void (*after)(void);
-	/* It may fail without memory, as it must if it needs any. */
+	/* It may fail without memory; if it needs any, it must. */
 	bool may_fail;
 } operations[] = {
 	{ "opening user_events_data", open_both, open_file, close_both, true },
@@ -200,7 +200,7 @@ static bool needs_perf(const struct operation *o)
 	return o->before == for_perf || o->before == two_listeners;
 }
 
-/* The bit, the page and the event itself say the same. */
+/* Returns true if the bit, the page and the event itself agree. */
 static bool agree(void)
 {
 	bool on;
@@ -209,7 +209,7 @@ static bool agree(void)
 	if (!exists("uf_event"))
 		return true;
 	text = slurp(event_file("uf_event", "enable"));
-	/* perf is not seen there. */
+	/* That file does not show perf. */
 	on = (text && *text == '1') || got >= 0;
 	free(text);
 	if (bits[1] != on || !!(map[0] & ~1u) != on)
@@ -273,7 +273,7 @@ static void records(void)
 	an_event_no_more();
 }
 
-/* A text is read whole, or not at all. */
+/* A text is read whole, or the read fails. */
 static void texts(void)
 {
 	static char whole[4096], text[4096];
@@ -305,8 +305,7 @@ static void texts(void)
 }
 
 /*
- * Children whose bits cannot be copied: some of the allocations of theirs and of the fork fail at
- * random.
+ * Children whose bits cannot be copied: some allocations for them and for the fork fail at random.
  */
 static void forks(void)
 {
@@ -322,7 +321,9 @@ static void forks(void)
 		put_len("/proc/self/make-it-fail", 0, "1", 1);
 		pid = fork();
 		if (!pid) {
-			/* Copied and written again, or just the memory. */
+			/*
+			 * Either bits were copied and are written, or only the memory was copied.
+			 */
 			_exit(bits[1] != 1 ? 1 : unreg(other, &bits[1], 0) ? 2 : 3);
 		}
 		put_len("/proc/self/make-it-fail", 0, "0", 1);
@@ -338,7 +339,7 @@ static void forks(void)
 	an_event_no_more();
 }
 
-/* Between who loads the module and who tries to get in meanwhile. */
+/* Shared by the loader of the module and the process that tries to get in meanwhile. */
 static volatile struct {
 	bool try, tries, end;
 	unsigned int entered;
@@ -356,7 +357,7 @@ static void tries_to_enter(void)
 		if (fd < 0)
 			continue;
 		door->entered += !reg(fd, "uf_early", &bits[2], NULL);
-		/* A module that fails to load would wait for this. */
+		/* A failing load of the module waits for this. */
 		within_seconds(1, !door->try);
 		unreg(fd, &bits[2], 0);
 		close(fd);
@@ -364,7 +365,9 @@ static void tries_to_enter(void)
 	_exit(0);
 }
 
-/* Loads the module with the n-th allocation failing, while somebody tries to get in. */
+/*
+ * Loads the module with the n-th allocation failing, while another process tries to open its files.
+ */
 static int load(int n, bool *fired, int *left)
 {
 	int fd = open(getenv("RHIST_KO"), O_RDONLY | O_CLOEXEC), error = 0;
@@ -389,8 +392,8 @@ static int load(int n, bool *fired, int *left)
 }
 
 /*
- * A module that fails to load leaves nobody in it: the last allocations of all are when its files
- * are there.
+ * A failing load leaves no user in the module: its last allocations come when its files already
+ * exist.
  */
 static void loads(void)
 {
@@ -409,7 +412,7 @@ static void loads(void)
 	if (!pid)
 		tries_to_enter();
 	ok(!load(MOST, &fired, &left) && !fired && door->entered, "who tries to get in while the module is loaded does");
-	/* Without many of them the module is loaded all the same. */
+	/* Many of these failures do not prevent the load. */
 	for (n = MOST - left, tried = 0; failures < 2 && tried < 20; n -= 2, tried++) {
 		if (!load(n, &fired, &left))
 			continue;

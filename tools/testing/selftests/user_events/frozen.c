@@ -25,7 +25,7 @@ static struct {
 	volatile unsigned int held;
 	/* Bits are registered. */
 	volatile unsigned int ready;
-	/* Processes that find their bits right, and wrong. */
+	/* Number of processes that find their bits right, and wrong. */
 	volatile unsigned int right, wrong;
 	volatile bool end;
 } *shared;
@@ -45,7 +45,7 @@ static void answer(int fuse, uint64_t unique, int error, const void *body, size_
 		{ .iov_base = (void *)body, .iov_len = len },
 	};
 
-	/* Nobody may want it any more. */
+	/* The request may have been cancelled. */
 	if (writev(fuse, io, 2) < 0 && errno != ENOENT)
 		_exit(1);
 }
@@ -172,7 +172,7 @@ static int open_served(int flags)
 
 /* --- work of others meanwhile --- */
 
-/* Runs a function in a process; whether it returns true, and soon. */
+/* Runs a function in a process. Returns true if it returned true, and soon. */
 static bool soon(bool (*what)(void))
 {
 	double begin = now();
@@ -230,7 +230,7 @@ static bool registers_again(void)
 	return !unreg(data, &second_bit, 0) && !reg(data, "fz_other", &second_bit, NULL);
 }
 
-/* Everybody else goes on, while the bit of the event that is enabled cannot be written. */
+/* All others go on while the bit of the enabled event cannot be written. */
 static void others_go_on(const char *when)
 {
 	ok(soon(enables_it), "%s: its event is enabled", when);
@@ -294,7 +294,7 @@ static void freezes(unsigned int children)
 	freeze();
 }
 
-/* Whether a process waits where no signal reaches it. */
+/* Returns true if a process waits uninterruptibly. */
 static bool stuck(pid_t pid)
 {
 	char *stat = slurp(pathf("/proc/%d/stat", pid)), *state = stat ? strrchr(stat, ')') : NULL;
@@ -332,7 +332,7 @@ static void mmap_lock(const char *who, unsigned int children)
 	begin();
 	reader = fork();
 	if (!reader)
-		/* The page is locked until it comes. */
+		/* The page is locked until it arrives. */
 		_exit(read(open_served(O_RDONLY), &byte, 1) != 1);
 	within_seconds(20, shared->held);
 	pid = fork();
@@ -360,7 +360,7 @@ static void loses_page(void)
 	/* The next open() removes it from the page cache. */
 	open_served(O_RDONLY);
 	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_RELAXED);
-	/* Looking would bring the page. */
+	/* Looking at the bit would bring the page. */
 	within_seconds(20, shared->hold);
 	within_seconds(120, !shared->hold);
 	tell(within_seconds(120, *at));
@@ -370,8 +370,7 @@ static void loses_page(void)
 static char elsewhere[] = "/tmp/frozen-XXXXXX";
 
 /*
- * It has a file mapped as well, of a file system that is in use as long as its address space
- * exists.
+ * It has also mapped a file of a file system that stays in use as long as the address space exists.
  */
 static void loses_page_and_waits(void)
 {
@@ -382,7 +381,10 @@ static void loses_page_and_waits(void)
 	loses_page();
 }
 
-/* Nobody but the server can end what waits for a page; that is not its memory. */
+/*
+ * Only the server can end the wait for a page; killing the program cannot, though its memory is
+ * gone.
+ */
 static void dead_program(void)
 {
 	static const char who[] = "a program that ends while its page does not come";

@@ -20,15 +20,15 @@
 static unsigned long long seed, state;
 static double seconds, end;
 static long page;
-/* A user who may open user_events_data and do nothing else. */
+/* A user who may open user_events_data and nothing else. */
 static bool unprivileged;
 
 /* The state of one process. */
 static int files[FILES], perf[2];
-/* Words that bits are registered in, and which bits ever were: no other ones may change. */
+/* Words that bits are registered in, and all bits ever used: no others may change. */
 static volatile unsigned int words[WORDS] __attribute__((aligned(8)));
 static unsigned int given[WORDS];
-/* A page that comes and goes; one that is read-only; none; and what ends where memory does. */
+/* A page that comes and goes; a read-only page; no page; and a page followed by unmapped memory. */
 static char *restless, *read_only, *nothing, *edge;
 static unsigned long operations, successes, written;
 
@@ -96,7 +96,7 @@ static char *description(void)
 		"__data_loc char[]", "__rel_loc char[]", "__rel_loc u8[]", "__data_loc unsigned char[]",
 		"long", "char[0]", "char[1025]", "char[", "__rel_loc", "struct", "",
 	};
-	/* Often the same, so that processes meet. */
+	/* Often the same, so that processes collide. */
 	static const char *const common[] = { "", " u32 a", " u32 a;u64 b", " __rel_loc char[] s",
 		" u8 a;__data_loc char[] s;__rel_loc char[] t", " struct my b 20" };
 	int len = sprintf(text, "%s", any(names)), fields = below(5), i;
@@ -123,7 +123,7 @@ static char *description(void)
 	return text;
 }
 
-/* A text as a program may have it: somewhere, at the end of memory, or not there at all. */
+/* A text at a random place: anywhere, at the end of mapped memory, or in unmapped memory. */
 static void *text_somewhere(char *text)
 {
 	size_t len = strlen(text) + 1;
@@ -132,7 +132,7 @@ static void *text_somewhere(char *text)
 	case 0:
 		return hostile();
 	case 1:
-		/* Ends where memory does, with its NUL or without. */
+		/* At the end of mapped memory, with its NUL or without. */
 		len -= one_in(2);
 		return memcpy(edge + page - len, text, len);
 	default:
@@ -163,7 +163,7 @@ static void *struct_somewhere(const void *bytes, size_t len)
 	return memcpy(at, bytes, len);
 }
 
-/* A place for a bit, mostly one of ours. */
+/* A place for a bit, mostly in our words. */
 static void *place(unsigned int size, unsigned int bit)
 {
 	unsigned int word = below(WORDS);
@@ -188,7 +188,7 @@ static void request(int fd)
 	unsigned int size = one_in(20) ? below(256) : one_in(2) ? 4 : 8;
 
 	reg.enable_bit = one_in(20) ? below(256) : below(size == 8 ? 64 : 32);
-	/* Few bits, so that they are met again. */
+	/* Few bits, so that they are used again. */
 	if (!one_in(4))
 		reg.enable_bit &= 3;
 	reg.enable_size = size;
@@ -234,7 +234,7 @@ static void other_ioctl(int fd)
 
 	if (command == DIAG_IOCSREG || command == DIAG_IOCSDEL || command == DIAG_IOCSUNREG)
 		return;
-	/* Others are answered before they come to a file. */
+	/* Other commands are answered before they reach the file. */
 	if (_IOC_TYPE(command) == '*')
 		expect("ioctl", ioctl(fd, command, hostile()) ? -errno : 0, ENOTTY);
 }
@@ -352,7 +352,7 @@ static void command(void)
 	static const char *const kinds[] = { "u:", "u: ", "-:", "!u:", "-:user_events/" };
 	const char *text = pathf("%s%s", any(kinds), description());
 
-	/* Others are commands for others. */
+	/* Several lines would contain commands for other subsystems. */
 	if (strchr(text, '\n'))
 		return;
 	if (unprivileged || kernel_has_own())
@@ -391,7 +391,7 @@ static void child(void)
 			execl("/bin/true", "true", NULL);
 		_exit(0);
 	}
-	/* The child has taken the same numbers. */
+	/* The child has copied the state of the random numbers. */
 	below(2);
 	if (one_in(4))
 		kill(pid, SIGKILL);
@@ -400,7 +400,7 @@ static void child(void)
 			_exit(1);
 }
 
-/* The file, or the device that is the same to programs. */
+/* Opens the file, or the device, which is equivalent for programs. */
 static int reopened(void)
 {
 	int fd = one_in(4) ? open("/dev/user_events", O_RDWR | O_CLOEXEC) : -1;
@@ -454,7 +454,7 @@ static void work(unsigned int worker)
 	_exit(written ? 0 : 1);
 }
 
-/* Deletes what stays, and waits for what goes by itself. */
+/* Deletes persistent events, and waits for others to go by themselves. */
 static bool nothing_is_left(void)
 {
 	static const char *const systems[] = { "user_events", "user_events_multi" };
@@ -466,7 +466,7 @@ static bool nothing_is_left(void)
 	while ((line = strsep(&rest, "\n")) && *line) {
 		char *end = strchr(line, ':');
 
-		/* No name has a colon: before it is the bit. */
+		/* Names contain no colon: the bit comes before it. */
 		line = end ? end + 1 : line;
 		end = strstr(line, " # Used by");
 		if (end)

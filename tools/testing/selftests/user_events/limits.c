@@ -27,7 +27,7 @@ struct answer {
 	int count, error;
 };
 
-/* A request: what to do, how often at most, and a text for it. */
+/* A request: the operation, how often at most, and a text for it. */
 struct question {
 	enum { EVENTS, ORIGINALS, BITS, FORK, ENTER, NAMESPACE, HELPER, UNPRIVILEGED, EXIT } what;
 	int most;
@@ -39,7 +39,7 @@ static struct answer events(int fd, const struct question *q)
 	static int number;
 	struct answer answer = {};
 
-	/* A name that no other process has, and fields. */
+	/* A name that no other process uses, and fields. */
 	for (; answer.count < q->most && !answer.error; answer.count++) {
 		const char *text = pathf("l%x_%x%s", getpid(), number++, q->text);
 		int index, bit;
@@ -70,7 +70,7 @@ static struct answer all_bits(int fd, const struct question *q)
 	return answer;
 }
 
-/* How many of the first bits a forked process has. */
+/* Counts how many of the first bits a forked process has. */
 static struct answer fork_once(int fd, const struct question *q)
 {
 	struct answer answer = {};
@@ -228,7 +228,7 @@ static void defaults(long max_kb, long max_user_kb)
 	ok(append(MAX_USER_KB, "-1\n") == -EINVAL && append(MAX_KB, "much\n") == -EINVAL, "they are numbers");
 }
 
-/* 100 fields, for which a description has just enough room. */
+/* Returns 100 fields, which just fit into a description. */
 static const char *fields(void)
 {
 	static char text[512] = " ";
@@ -341,7 +341,7 @@ static void of_bits(void)
 	ok(all_gone(), "all goes");
 }
 
-/* In a namespace a user may be many. */
+/* In a namespace one user may have many ids. */
 static void of_a_namespace(void)
 {
 	struct worker one, inside = start(USER);
@@ -423,7 +423,7 @@ static void under_64_mb(void)
 	}
 }
 
-/* Where control groups are mounted here. */
+/* Mount point of control groups. */
 static char groups[] = "/tmp/rhist-XXXXXX";
 
 /* Makes a control group whose memory is counted, if possible. */
@@ -441,7 +441,7 @@ static const char *make_group(void)
 	return NULL;
 }
 
-/* Most of the memory that 2000 events take is their program's. */
+/* Most of the memory of 2000 events is charged to their program. */
 static void of_a_group(void)
 {
 	const char *group = make_group(), *stat;
@@ -456,7 +456,7 @@ static void of_a_group(void)
 	stat = strdup(pathf("%s/memory.stat", group));
 	one = start(ROOT);
 	a = ask(one, ENTER, 0, pathf("%s/cgroup.procs", group));
-	/* The first one makes the directory of the system. */
+	/* The first one makes the system's directory. */
 	ask(one, EVENTS, 1, "");
 	before = slab();
 	of_group = number_in(stat, "\nslab_unreclaimable ");
@@ -484,8 +484,8 @@ int main(void)
 	}
 	open_to_group(true);
 	/*
-	 * Root is charged for events that another test has recorded, as long as their records are
-	 * there.
+	 * Root is charged for events that another test has recorded, as long as their records
+	 * exist.
 	 */
 	truncate_file(pathf("%s/trace", kernel_dir()));
 	defaults(max_kb, max_user_kb);

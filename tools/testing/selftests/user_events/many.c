@@ -32,7 +32,7 @@ static void fork_and_exit(void)
 	waitpid(pid, NULL, 0);
 }
 
-/* The time of the fastest round: others may be at work. */
+/* Returns the time of the fastest round, to ignore other load. */
 static double seconds(void (*what)(void), clockid_t clock)
 {
 	double least = 1e9;
@@ -67,7 +67,7 @@ static const char *format_of(unsigned int number)
 	return pathf("mn_formats u32 a%u", number);
 }
 
-/* The one that was registered last, and so is the last to be compared if all are. */
+/* The last registered one, which is compared last if all are. */
 static unsigned int formats;
 
 static void register_a_format(void)
@@ -78,7 +78,7 @@ static void register_a_format(void)
 	}
 }
 
-/* A request of a name that has many formats takes no longer, as others wait for it. */
+/* A request for a name with many formats takes no longer, as others wait for it. */
 static void many_formats(unsigned int count)
 {
 	double alone, then;
@@ -115,7 +115,7 @@ static int kept(void)
 
 enum { INSTANCES = 16 };
 
-/* Registers as many formats of an event, which are kept. */
+/* Registers `count` persistent formats of an event. */
 static void keep(int count)
 {
 	int fd = open_data(), wrong = 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-// The original interface: a bit in a page that is mapped, events that stay, beside the current one.
+// The original interface: a bit in a mapped page, persistent events, beside the current interface.
 #define _GNU_SOURCE
 #include "client.h"
 
 #define DEVICE "/dev/user_events"
 
 static long page;
-static char *unmapped;		/* behind a page that can be written to; nothing else gets there */
+static char *unmapped;		/* behind a writable page; a fault beyond it */
 static unsigned int bits[4];
 
 static bool is_error(int got, int expected, const char *what)
@@ -58,7 +58,7 @@ static bool status_says(const char *expected)
 	return same;
 }
 
-/* The same; an event that nobody uses any more goes within moments. */
+/* The same, with retries: an event without users goes within moments. */
 static bool status_is(const char *expected)
 {
 	bool same = within_seconds(5, status_says(expected));
@@ -68,7 +68,7 @@ static bool status_is(const char *expected)
 	return same;
 }
 
-/* A request of @size bytes that ends where memory does, after @len. */
+/* Sends a request of @size bytes whose structure ends with mapped memory, after @len bytes. */
 static int raw(int fd, const struct user_reg_original *r, size_t len, unsigned int size)
 {
 	char bytes[64] = {}, *at = unmapped - len;
@@ -314,7 +314,7 @@ static void mixed(void)
 	munmap((void *)at, page);
 }
 
-/* A user who is let to the file, and to nothing else. */
+/* A user with access to the file, and nothing else. */
 static void nobody(void)
 {
 	int fd = open_data(), other = open_data(), map = open(status_path(), O_RDONLY), status;
@@ -360,7 +360,7 @@ static void nobody(void)
 	close(other);
 }
 
-/* The page in children, and in one that has run another program. */
+/* The page in children, and in a child that has executed another program. */
 static void children(void)
 {
 	volatile unsigned char *at = map(status_path(), O_RDONLY);
@@ -439,7 +439,7 @@ static void module(void)
 	close(fd);
 }
 
-/* Bits are fewer than there may be events. */
+/* The page has fewer bits than the number of possible events. */
 static void all_bits(void)
 {
 	int fd = open_data(), status_bit = 0, index, i, wrong = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Wherever a payload is, all who listen get it, once and whole; or nobody does.
+// Wherever a payload lies, all listeners get it, once and whole; or none does.
 #define _GNU_SOURCE
 #include "client.h"
 
@@ -53,7 +53,7 @@ static long of_ftrace(void)
 	return traced(kernel_dir());
 }
 
-/* Where a filter may refuse a record, the kernel makes it in a page of the processor first. */
+/* If a filter may refuse a record, the kernel makes it in a per-CPU page first. */
 static void on_filter(void)
 {
 	append(event_file("pl_text", "filter"), pathf("number != %d", REFUSED));
@@ -82,14 +82,14 @@ static long of_instance(void)
 	return traced(instance);
 }
 
-/* A histogram with a condition looks at a record that nobody keeps. */
+/* A histogram with a condition reads a record that is discarded later. */
 static void trigger(const char *dir, const char *remove)
 {
 	append(pathf("%s/events/user_events/pl_text/trigger", dir),
 	       pathf("%shist:keys=number if number != %d", remove, REFUSED));
 }
 
-/* The hits since it was last asked. */
+/* Returns the hits since the last call. */
 static long counted(const char *dir, unsigned long long *before)
 {
 	struct totals now;
@@ -150,7 +150,7 @@ static void off_perf(void)
 	close(perf);
 }
 
-/* A byte of what perf has written since it began. */
+/* Returns a byte of perf's output, counted from the beginning. */
 static char recorded(unsigned long long at)
 {
 	return ((char *)ring)[page + at % (RING * page)];
@@ -205,7 +205,7 @@ static bool can_listen(const struct listener *const *all)
 	return true;
 }
 
-/* Has each of them got so many since this was last asked? */
+/* Returns true if each listener has got `expected` records since the last call. */
 static bool all_have(long expected)
 {
 	bool all = true;
@@ -225,7 +225,7 @@ static int answer(ssize_t done)
 	return done < 0 ? -errno : (int)done;
 }
 
-/* By writev(), in so many pieces. */
+/* Writes the payload by writev(), in n pieces. */
 static int pieces(const struct payload *p, int n)
 {
 	struct iovec io[8];
@@ -238,13 +238,13 @@ static int pieces(const struct payload *p, int n)
 	return answer(writev(data, io, n));
 }
 
-/* At the end of a page, the beginning of it. */
+/* Places the payload at the end of a page, with `before` bytes in it. */
 static struct payload *across(char *pages, size_t before)
 {
 	return (struct payload *)(pages + page - before);
 }
 
-/* The payload across two pages, the second one of a file, and not there yet. */
+/* The payload across two pages; the second one belongs to a file, and is not present yet. */
 static char *absent(size_t before)
 {
 	char name[] = "/tmp/rhist-XXXXXX";
@@ -344,17 +344,14 @@ static void listeners(void)
 	}
 }
 
-/*
- * --- triggers: each is called once for a payload that is written, and not for one that is refused
- * ---
- */
+/* --- triggers: each is called once for a written payload, and not for a refused one --- */
 
 enum { SHOTS = 9 };
 #define TARGET "syscalls:sys_enter_getpgid"
 
 static const struct kind {
 	const char *name;
-	/* It has the record made first, and is called behind it. */
+	/* True if it needs the record first, and is called behind it. */
 	bool after;
 	/*
 	 * File that the trigger changes; the test changes it back before a write, as only then the
@@ -432,7 +429,7 @@ static const struct way {
 	const char *name;
 	int (*write)(void);
 	int done;
-	/* C calls triggers that look at no record before it looks at the payload. */
+	/* C calls triggers that do not need a record before it reads the payload. */
 	enum { WRITTEN, FILTERED, REFUSED_LATE, REFUSED_AT_ONCE } what;
 } ways[] = {
 	{ "written at once", written_at_once, sizeof(good), WRITTEN },
@@ -456,7 +453,7 @@ static const struct mode {
 	{ "an event of another task", true, true, false, true },
 };
 
-/* How often a trigger is called by a write; -1 if the answer was wrong. */
+/* Counts a trigger's calls by a write; -1 if the write's result was wrong. */
 static int calls(const struct kind *kind, const char *shots, const struct way *way)
 {
 	char *trigger = strdup(event_file("pl_text", "trigger")), *text, *left;
@@ -515,7 +512,7 @@ static void triggers(void)
 		for (size_t j = 0; j < 2 * sizeof(kinds) / sizeof(*kinds); j++) {
 			const struct kind *kind = &kinds[j / 2];
 
-			/* These need recording as they want it. */
+			/* These need recording in their own state. */
 			if (!mode->recording && kind->file && !strcmp(kind->file, "tracing_on"))
 				continue;
 			trigger_calls(kind, j % 2, mode);
@@ -531,7 +528,7 @@ static void triggers(void)
 	}
 }
 
-/* Somebody listens, and takes nothing. */
+/* Listeners that discard everything. */
 static void nobody_takes(unsigned int *bit)
 {
 	int index = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The bit is in the memory of a program, whatever that does to its memory.
+// The bit in a program's memory stays right through all changes of that memory.
 #define _GNU_SOURCE
 #include <linux/userfaultfd.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@ static volatile unsigned int bit;
 static long page;
 static int data;
 
-/* Runs a function in a child; whether it returned true. */
+/* Runs a function in a child. Returns true if it returned true. */
 static bool in_child(bool (*what)(void))
 {
 	pid_t pid = fork();
@@ -56,7 +56,7 @@ static void forks(void)
 	enable(event, false);
 }
 
-/* The parent has gone before the child looks for the first time. */
+/* The parent has exited before the child looks for the first time. */
 static void orphan(void)
 {
 	int pipes[2], i, orphans = 20;
@@ -86,7 +86,7 @@ static void orphan(void)
 	close(pipes[1]);
 }
 
-/* Enabled while processes are made: each sees the end of it. */
+/* Toggled while processes are forked: each sees the final state. */
 static void *toggle(void *stop)
 {
 	for (int i = 0; !*(volatile bool *)stop; i++)
@@ -132,7 +132,7 @@ static bool child_follows_and_exits(void)
 }
 
 /*
- * A child whose tracer stops it, which counts as a signal, before it first returns to user space.
+ * A child whose tracer stops it, which counts as a signal, before its first return to user space.
  */
 static void traced(void)
 {
@@ -245,7 +245,7 @@ static bool one_registers(void)
 	return registers("pr_one");
 }
 
-/* It is referred to as long as its program lives, and longer. */
+/* The event is referenced as long as its program lives, and longer. */
 static bool referred_registers(void)
 {
 	return registers("pr_referred") &&
@@ -335,7 +335,7 @@ static void pages(void)
 	enable(event, false);
 	ok(within_seconds(2, *at == 0) && !unreg(data, at, 0), "and back");
 	munmap((void *)at, page);
-	/* A private page of a file that was never written to is the file's own. */
+	/* A private page of a file that was never written to is shared with the file. */
 	at = new_page(PROT_READ | PROT_WRITE, MAP_PRIVATE, file);
 	copy = 0;
 	ok(!reg(data, "pr_event", at, NULL) && !enable(event, true) && within_seconds(2, *at == 1) &&
@@ -357,7 +357,7 @@ static size_t huge_size(void)
 	return kib << 10;
 }
 
-/* Is a place in a huge page? */
+/* Returns true if a place is in a huge page. */
 static bool in_huge_page(const volatile void *at)
 {
 	FILE *maps = fopen("/proc/self/smaps", "r");
@@ -385,13 +385,13 @@ static bool watched_follows(void)
 	       !enable(event, false) && within_seconds(2, *watched == 0);
 }
 
-/*
- * The first write to the huge page that is zero and that all share gets another huge page;
- * elsewhere small ones.
- */
+/* The first write to the shared huge zero page allocates a huge page. Without this, small ones. */
 C_HAS(zero_pages_stay_huge, "../../mm/huge_memory.c", "do_huge_zero_wp_pmd(")
 
-/* A bit in the middle of a huge page, in a child after fork() as well, and nothing beside it. */
+/*
+ * Checks a bit in the middle of a huge page, also in a child after fork(), and that nothing beside
+ * it changes.
+ */
 static void one_huge_page(const char *kind, bool is_huge, volatile unsigned int *at)
 {
 	watched = at;
@@ -417,7 +417,7 @@ static void huge_pages(void)
 	if (madvise(at, size, MADV_HUGEPAGE)) {
 		skip("this kernel has none", "%s", transparent);
 	} else {
-		/* Read only, so that it is at first the one that is zero and that all share. */
+		/* Only read, so that it is the shared huge zero page at first. */
 		(void)*(volatile char *)at;
 		one_huge_page(transparent, zero_pages_stay_huge(), (void *)(at + at_byte));
 	}
@@ -427,7 +427,7 @@ static void huge_pages(void)
 		skip("this kernel has none", "%s", hugetlb);
 		return;
 	}
-	/* One is for the child, which gets a copy. */
+	/* The second is for the child, which gets a copy. */
 	append("/proc/sys/vm/nr_hugepages", "2");
 	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
 	if (at == MAP_FAILED)
@@ -438,10 +438,7 @@ static void huge_pages(void)
 	free(reserved);
 }
 
-/*
- * An address with a tag in its upper byte, as compilers give them out that look for errors of
- * memory.
- */
+/* An address with a tag in its upper byte, as from a memory sanitizer. */
 static void tagged_address(void)
 {
 	static const char name[] = "a tagged address";
@@ -488,7 +485,7 @@ static void words(void)
 	ok(!wrong, "every bit of values of 4 and 8 bytes, and no other");
 }
 
-/* A process that takes its memory away all the time. */
+/* A process that removes its memory all the time. */
 static void hostile(void)
 {
 	enum { ENOUGH = 20 };
@@ -529,7 +526,7 @@ static void *register_late(void *at)
 {
 	unsigned int own = 0;
 
-	/* Both the description and the bit are in the page that does not come. */
+	/* Both the description and the bit are in the late page. */
 	late_result = reg(data, at, &own, NULL);
 	if (late_result == -EINVAL)
 		late_result = reg(data, "pr_late", at, NULL);
@@ -544,7 +541,7 @@ static bool others_register(void)
 	return !reg(data, "pr_other", &own, NULL) && !unreg(data, &own, 0) && del(data, "pr_none") == -ENOENT;
 }
 
-/* A request waits for a page that its process keeps away: nobody else does. */
+/* A request waits for a page that its process keeps away: others do not wait. */
 static void kept_away(void)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -569,7 +566,7 @@ static void kept_away(void)
 	unreg(data, at, 0);
 }
 
-/* How often a page of bits was asked for that was not there. */
+/* Counts the faults on a missing page of bits. */
 static unsigned long asked(void)
 {
 	char *text = slurp(pathf("%s/kprobe_profile", kernel_dir())), *line = text ? strstr(text, "rhist_asked") : NULL;
@@ -584,7 +581,7 @@ static unsigned long asked(void)
 #define BITS 32
 
 /*
- * Bits in a page that does not come: the page is asked for, not each of them, and less and less
+ * Bits in a page that never arrives: the page is requested once for all of them, and less and less
  * often.
  */
 static void never_comes(void)
@@ -623,7 +620,7 @@ static void never_comes(void)
 	append(pathf("%s/kprobe_events", kernel_dir()), "-:rhist_asked");
 }
 
-/* Everything at once, by several processes. */
+/* All operations at once, by several processes. */
 static void storm(void)
 {
 	double end = now() + repeats(2, 5, 300);

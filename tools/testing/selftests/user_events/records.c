@@ -20,8 +20,8 @@ struct record {
 };
 
 /*
- * Registers an event as a user, has it recorded in a directory, and gives it up. Its records have
- * the number.
+ * Registers an event as a user, records it in a directory, and gives it up. Its records contain the
+ * number.
  */
 static void record(const char *dir, const char *event, unsigned long long number)
 {
@@ -69,7 +69,7 @@ static int shown(const char *file, const char *text)
 	return count;
 }
 
-/* As many events as there have to be until one gets the number of any that was removed before. */
+/* Registers 16 events, so that one gets the number of a removed event. Returns their file. */
 static int others(void)
 {
 	int fd = open_data();
@@ -136,7 +136,7 @@ static void stays_for(const char *what, const char *file)
 	give_up(fd);
 }
 
-/* It was looked for records just before, and a request looks again. */
+/* Records were searched just before, so wait for another search. */
 static void goes(const char *what)
 {
 	int refused = may_register();
@@ -146,8 +146,8 @@ static void goes(const char *what)
 }
 
 /*
- * The user has room for the event, which takes 4 kB and 192 bytes for each field, for its bit and
- * its file.
+ * The user's limit allows the event, which takes 4 kB and 192 bytes for each field, its bit and its
+ * file.
  */
 static void charged(void)
 {
@@ -173,7 +173,7 @@ static void charged(void)
 	truncate_file(trace);
 	goes("both emptied");
 
-	/* Each processor has a buffer of its own: that with the record is to be overwritten. */
+	/* Each processor has its own buffer: overwrite the one with the record. */
 	sched_getaffinity(0, sizeof(all), &all);
 	pin(0);
 	record(kernel_dir(), "re_held", 0x77);
@@ -206,7 +206,7 @@ static void charged(void)
 	free(limit);
 }
 
-/* --- very many events that were removed */
+/* --- very many removed events */
 
 enum { MANY = 300, MANY_INSTANCES = 5 };
 
@@ -221,7 +221,7 @@ static void enable_many(bool on)
 		append(pathf("%s/events/user_events/enable", many_instance(i)), on ? "1" : "0");
 }
 
-/* As record(), of many events in several instances. */
+/* Like record(), for many events in several instances. */
 static void record_many(int count)
 {
 	static volatile unsigned int enabled[MANY];
@@ -264,8 +264,8 @@ static void record_many(int count)
 }
 
 /*
- * Buffers are resized while a user's requests have them looked at all the time. How often that
- * fails.
+ * Resizes buffers while a user's requests make the module search them all the time. Returns the
+ * number of failures.
  */
 static int resized(void)
 {
@@ -289,9 +289,7 @@ static int resized(void)
 	return failed;
 }
 
-/*
- * However many events were removed, and however often buffers are looked at, they can be resized.
- */
+/* Buffers can be resized, with any number of removed events and searches. */
 static void many(void)
 {
 	char *limit = slurp(MAX_USER_KB);
@@ -334,7 +332,7 @@ static void buffers_stay(void)
 	truncate_file(trace);
 }
 
-/* Nothing can print the records when the module is gone. */
+/* The records cannot be printed after the module is gone. */
 static void unloaded(void)
 {
 	const char *trace = strdup(pathf("%s/trace", kernel_dir()));
@@ -347,7 +345,7 @@ static void unloaded(void)
 		die("%s", instance);
 	record(instance, "re_other", 1);
 	truncate_file(emptied);
-	/* Newer by more than clocks of processors may differ. */
+	/* Newer by more than the difference of the processors' clocks. */
 	usleep(1500000);
 	append(pathf("%s/trace_marker", instance), "re_mark");
 	record(kernel_dir(), "re_last", 1);

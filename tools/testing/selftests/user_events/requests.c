@@ -16,7 +16,7 @@ static void is_error(int got, int expected, const char *name)
 		note("got %s", errno_name(got));
 }
 
-/* A structure that ends where memory does, or that is longer than ours. */
+/* A structure at the end of mapped memory, or one longer than ours. */
 static int raw_reg(const void *bytes, size_t len, unsigned int size)
 {
 	char *at = (char *)read_only + page - len;
@@ -66,7 +66,7 @@ static void values(void)
 		{ 8, 0, 0, 4, -EINVAL }, { 4, 0, 0, -1, -EINVAL },
 		/* The kernel's addresses, which programs lack. */
 		{ 4, 0, 0, -4096, -EFAULT }, { 8, 63, 0, -8, -EFAULT },
-		/* The value is wrong before its place is. */
+		/* The value is checked before the place. */
 		{ 4, 0, 4, -4096, -EINVAL },
 	};
 
@@ -88,7 +88,7 @@ static void names(void)
 		"rq:flag u32 a", "rq: u32 a", "rq u32", "rq long a", "rq u32 a b", "rq u32  a",
 		"rq char[0] a", "rq char[1025] a", "rq struct a b",
 	};
-	/* C takes them, or fails with another error. */
+	/* C accepts them, or fails with another error. */
 	static const char *const bad_here[] = {
 		"", " u32 a", "rq struct a b 70000", ".", "..", "rq/rq u32 a", "rq\t u32 a", "rq\n", "enable", "filter u32 a",
 		"rq#", "rq u32 a\nb", "rq u32 a\t", "rq struct a\nb c 4", "rq u32 a\np:kprobes/rq do_exit", "rq u32 a\x7f",

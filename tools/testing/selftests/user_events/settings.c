@@ -7,12 +7,12 @@
 
 static unsigned int bits[4];
 
-/* The module anew, with parameters: 0 or a negative errno. */
+/* Reloads the module, with parameters. Returns 0 or a negative errno. */
 static int reload(const char *parameters)
 {
 	int fd = open(getenv("RHIST_KO"), O_RDONLY | O_CLOEXEC), error = 0;
 
-	/* Events go within moments, and keep it so long. */
+	/* Events go within moments, and keep the module until then. */
 	if (!within_seconds(5, !syscall(SYS_delete_module, "rhist", O_NONBLOCK) || errno == ENOENT))
 		die("the module goes: %s", strerror(errno));
 	if (syscall(SYS_finit_module, fd, parameters, 0))
@@ -81,7 +81,7 @@ static void status_text(void)
 	close(fd);
 }
 
-/* Events that are too long for one who listens, for another one, and for all. */
+/* Events that are too long for this listener, for another one, and for all. */
 static void lossy(void)
 {
 	static char big[70000];

@@ -10,7 +10,7 @@ if [ "$KERNEL/user_events_data" -ef "$TRACING/user_events_data" ]; then
 	finish
 fi
 tests="requests callers events payloads processes"
-# There C does not find the pages of files, and forgets bits.
+# On user-mode Linux, C does not find the pages of files, and forgets bits.
 [ ! -e /proc/exitcode ] || tests="requests callers events payloads"
 for test in $tests; do
 	TRACING=$KERNEL timeout -k 5 900 "$OUT/$test" >"$work/tap" 2>&1 </dev/null

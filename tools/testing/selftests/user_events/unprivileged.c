@@ -12,10 +12,10 @@ enum { VICTIM = 1001, MALLORY = 1002 };
 /* At the same address in every process of this test. */
 static volatile unsigned int word;
 static long page;
-/* A file of root that everybody may read. */
+/* A file of root that all users may read. */
 static char readable[] = "/tmp/rhist-XXXXXX";
 
-/* Runs as a user; a step that fails is the exit status. */
+/* Runs a function as a user; a failed step is the exit status. */
 static bool as(uid_t uid, int (*what)(void))
 {
 	pid_t pid = fork();
@@ -31,7 +31,7 @@ static bool as(uid_t uid, int (*what)(void))
 	return false;
 }
 
-/* Steps are counted by the line that they stand in. */
+/* A step is identified by its line. */
 #define must(condition) do { if (!(condition)) return __LINE__ % 200 + 1; } while (0)
 
 static int is_kept_out(void)
@@ -67,11 +67,12 @@ static int cannot_trace(void)
 	return 0;
 }
 
-/* The number of the victim's event, which only root can read, but everybody try. */
+/* The number of the victim's event, which only root can read, but anybody can guess. */
 static int victim_id;
 
 /*
- * Counts the event in this process, as perf does. That enables it, for all programs that have it.
+ * Counts the event in this process, with perf. That enables it for all programs that have
+ * registered it.
  */
 static int counts(struct perf_event_attr attr, long long expected)
 {
@@ -118,7 +119,7 @@ static int does_not_record(void)
 
 #define PARANOID "/proc/sys/kernel/perf_event_paranoid"
 
-/* The administrator says whether users may count events with perf, whose they ever are. */
+/* The administrator decides whether users may count events with perf, of any owner. */
 static void counting(void)
 {
 	char *before = slurp(PARANOID), *id = slurp(event_file("un_victim", "id"));
@@ -128,7 +129,7 @@ static void counting(void)
 		return;
 	}
 	victim_id = atoi(id);
-	/* Debian's default, and as much as 2 for kernels that know no more. */
+	/* Debian's default; other kernels treat it like 2. */
 	append(PARANOID, "3");
 	if (access("/etc/debian_version", F_OK))
 		skip("this kernel may know no 3", "perf_event_paranoid at 3");
@@ -156,8 +157,8 @@ static int cannot_take_away(void)
 	must(reg(fd, "enable", &word, NULL) == -EINVAL && reg(fd, "un_line u32 a\nb", &word, NULL) == -EINVAL);
 	must(reg(fd, "un_victim u8 other", &word, NULL) == -EADDRINUSE);
 	/*
-	 * It can be had as well, and written: whoever listens cannot tell by whom, but for
-	 * common_pid.
+	 * Another user can register and write the event, too: listeners can tell the writers apart
+	 * only by common_pid.
 	 */
 	must(!reg(fd, "un_victim u32 a", &word, &index));
 	must(emit(fd, index, &value, 4) == -EBADF);
@@ -166,7 +167,7 @@ static int cannot_take_away(void)
 	return 0;
 }
 
-/* Where it may not write itself, nothing is written for it. */
+/* Nothing is written for a program where it must not write itself. */
 static int cannot_write_elsewhere(void)
 {
 	int fd = open_data(), file = open(readable, O_RDONLY), memory = memfd_create("un", MFD_ALLOW_SEALING);
@@ -196,7 +197,9 @@ static bool told(void)
 	return read(pipes[0], &byte, 1) == 1;
 }
 
-/* Bits are registered where they may be, and then something else is there. Enabled meanwhile. */
+/*
+ * Bits are registered in writable memory, which is replaced then. The event is enabled meanwhile.
+ */
 static int moves_memory(void)
 {
 	int fd = open_data(), file = open(readable, O_RDONLY), flags = MAP_PRIVATE | MAP_ANONYMOUS;
@@ -213,7 +216,9 @@ static int moves_memory(void)
 	return 0;
 }
 
-/* Another program begins: a setuid one would have more rights, and memory at the same address. */
+/*
+ * Another program is executed: a setuid one would have more rights, and memory at the same address.
+ */
 static int executes(void)
 {
 	must(personality(ADDR_NO_RANDOMIZE) >= 0);
@@ -227,7 +232,7 @@ static int executed(bool first)
 
 	if (first) {
 		must(!reg(fd, "un_exec u32 a", &word, NULL));
-		/* Not closed by exec(), so the event stays. */
+		/* Inherited by the new program, so the event stays. */
 		must(!fcntl(fd, F_SETFD, 0));
 		execl("/proc/self/exe", "unprivileged", "second", pathf("%lx", (long)&word), NULL);
 		return 1;
@@ -252,7 +257,10 @@ static bool file_is_unchanged(void)
 	return true;
 }
 
-/* Does a bit of the victim follow, and nothing else change there? */
+/*
+ * Pipes to and from the victim, which reports whether its bit follows the event, and nothing else
+ * changes there.
+ */
 static int victim_pipe[2][2];
 
 static void victim(void)
@@ -297,8 +305,7 @@ int main(int argc, char **argv)
 	page = sysconf(_SC_PAGESIZE);
 	if (argc > 1) {
 		/*
-		 * In a program that was executed by a user; the address is the same, or nothing is
-		 * tested.
+		 * In the program executed by a user; with another address, nothing would be tested.
 		 */
 		if (argc > 2 && strtoul(argv[2], NULL, 16) != (uintptr_t)&word)
 			return 98;
@@ -345,7 +352,7 @@ int main(int argc, char **argv)
 	waitpid(pid, NULL, 0);
 	ok(victim_is_well(), "which the other does not notice");
 
-	/* Standard error of the program tells that exec() was done. */
+	/* Output on standard error shows that exec() was done. */
 	if (!(pid = fork())) {
 		dup2(pipes[1], STDERR_FILENO);
 		_exit(as(MALLORY, executes) ? 0 : 1);
