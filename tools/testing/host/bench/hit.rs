@@ -24,7 +24,7 @@ use rhist::map::Cpus;
 use rhist::map::Map;
 use rhist::map::Shape;
 
-/// Keys that are hit in turn.
+/// Number of keys, hit in turn.
 const KEYS: usize = 256;
 
 /// Runs `hit` `iters` times on each of `threads` threads, with the CPU and the number of the hit.

@@ -15,7 +15,7 @@ pub struct Error(NonZeroI32);
 pub type Result<T = (), E = Error> = core::result::Result<T, E>;
 
 impl Error {
-    /// The error of a negative `errno`; `EINVAL` for a number that is none.
+    /// The error of a negative `errno`; `EINVAL` for any other number.
     pub fn from_errno(errno: i32) -> Error {
         if (-4095..0).contains(&errno) {
             Self::new(errno)

@@ -9,11 +9,11 @@ use std::cell::Cell;
 use crate::alloc::AllocError;
 
 std::thread_local! {
-    /// Allocations until one fails; `None`: none does.
+    /// Allocations until one fails; `None` for never.
     static COUNTDOWN: Cell<Option<usize>> = const { Cell::new(None) };
-    /// Allocations asked for so far.
+    /// Allocations requested so far.
     static MADE: Cell<usize> = const { Cell::new(0) };
-    /// Allocations that were not freed yet.
+    /// Allocations not freed yet.
     static LIVE: Cell<isize> = const { Cell::new(0) };
 }
 

@@ -2,7 +2,7 @@
 
 //! Interrupts at a chosen point. Only the host has this.
 //!
-//! Atomic operations are where an interrupt makes a difference, so one comes just before an atomic
+//! An interrupt makes a difference only at atomic operations, so one comes just before an atomic
 //! operation of this thread. Its handler runs to the end before the thread goes on, as on a CPU.
 
 use std::boxed::Box;
@@ -18,7 +18,7 @@ mod local {
     use loom::thread_local;
 
     thread_local! {
-        /// Atomic operations until the interrupt, and that one; 0: none will come.
+        /// Atomic operations up to and with the interrupted one; 0 for no interrupt.
         pub(super) static COUNTDOWN: Cell<usize> = Cell::new(0);
         pub(super) static HANDLER: RefCell<Option<Box<dyn FnOnce()>>> = RefCell::new(None);
     }
@@ -32,8 +32,8 @@ loom::lazy_static! {
 }
 
 /// Runs `f`, and `handler` just before the `n`-th atomic operation of `f` in this thread, counted
-/// from 0. `handler` may call `at` itself. Returns what `f` does, and whether `f` has so many
-/// atomic operations.
+/// from 0. `handler` may call `at` itself. Returns the result of `f`, and whether the interrupt
+/// came.
 pub fn at<T>(n: usize, handler: impl FnOnce() + 'static, f: impl FnOnce() -> T) -> (T, bool) {
     let outer = HANDLER.with(|h| h.replace(Some(Box::new(handler))));
     let left = COUNTDOWN.with(|c| c.replace(n + 1));
@@ -48,8 +48,8 @@ pub(crate) fn point() {
     if cfg!(feature = "uninterrupted") {
         return;
     }
-    // Loom tries only orders of operations that depend on each other, and keeps the last access
-    // to each atomic to find out. So it forgets a load when another one follows, and never tries a
+    // Loom tries only orders of operations that depend on each other, and to find these keeps the
+    // last access to each atomic. So it forgets a load when another one follows, and never tries a
     // later store of the other thread before it. One atomic that all operations write makes it try
     // all orders. Relaxed, it orders nothing in the model.
     #[cfg(loom)]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Names that all code imports.
+//! Names that all code imports, as in the kernel.
 
 pub use core::mem::align_of;
 pub use core::mem::align_of_val;

@@ -6,8 +6,8 @@ use kernel::sync::rcu;
 
 use crate::sync::PreemptOff;
 
-/// A CPU that this thread is, as long as it exists. A test may have a thread be several, one after
-/// the other, and an interrupt be the CPU that it interrupts.
+/// Makes this thread a CPU, until it is dropped. In a test, a thread may be several CPUs, one after
+/// the other, and an interrupt may be the CPU that it interrupts.
 pub struct Cpu {
     number: usize,
     _section: rcu::Guard,
@@ -22,10 +22,10 @@ impl Cpu {
         }
     }
 
-    /// The token of hits on it.
+    /// Token for hits on this CPU.
     pub fn preempt(&self) -> PreemptOff<'_> {
-        // SAFETY: No grace period ends as long as the section is not ended. Tests let one thread at
-        // a time be a CPU.
+        // SAFETY: The RCU section of this value lasts as long as the token, so no grace period ends
+        // before that. Tests make only one thread at a time a CPU.
         unsafe { PreemptOff::assume_on(self.number) }
     }
 }

@@ -20,7 +20,7 @@ pub mod filter;
 #[cfg(not(loom))]
 #[path = "../../../../../src/engine"]
 pub mod engine {
-    //! Commands carried out: what of it is pure.
+    //! Execution of commands: its pure parts.
 
     pub mod failure;
     pub mod hist_command;
@@ -33,7 +33,7 @@ pub mod hist;
 #[cfg(not(loom))]
 #[path = "../../../../../src/hook"]
 pub mod hook {
-    //! Hits received: what of it is pure.
+    //! Handling of hits: its pure parts.
 
     pub mod trigger;
 }
@@ -51,7 +51,7 @@ pub mod trigger;
 #[cfg(not(loom))]
 #[path = "../../../../../src/user_events"]
 pub mod user_events {
-    //! Events of programs: what of it is pure.
+    //! Events of programs: their pure parts.
 
     pub mod abi;
     pub mod description;

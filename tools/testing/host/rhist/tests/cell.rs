@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A variable of an element against a plain one, and interrupted at every point. What several CPUs
-//! do at once is in `loom.rs` and `crowd.rs`.
+//! A variable of an element, compared with a plain one, and interrupted at every point. `loom.rs`
+//! and `crowd.rs` test several CPUs at once.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -97,8 +97,8 @@ proptest! {
     }
 }
 
-/// Runs `first` after `before`, interrupted by `second` at its `n`-th access, and asserts that it
-/// is as if one had come after the other. Whether `first` has so many accesses.
+/// Runs `first` after `before`, interrupted by `second` at its `n`-th access, and asserts that the
+/// result is the same as if one had come after the other. Returns whether the interrupt came.
 fn interrupted(n: usize, before: Operation, first: Operation, second: Operation) -> bool {
     let cell = Rc::new(VarCell::new());
     run(&cell, before);
@@ -132,7 +132,7 @@ fn operations_interrupted_at_every_access() {
         Operation::Get,
         Operation::Take,
     ];
-    // Of a variable that is unset or set.
+    // With a variable that is unset, or set.
     for before in [Operation::Get, Operation::Set(0)] {
         for first in all {
             for second in all {

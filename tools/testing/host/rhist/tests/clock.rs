@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! When the clock of the CPUs is read without a lock, for all that can be known of it.
+//! When the CPUs' clock is read without a lock, for all combinations of known facts.
 
 use rhist::event::clock::{
     CpuClock,

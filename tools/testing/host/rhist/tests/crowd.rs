@@ -68,7 +68,7 @@ fn read(map: &Map) {
     assert!(keys.len() <= map.capacity());
 }
 
-/// Numbers that look random (xorshift).
+/// Pseudo-random numbers (xorshift).
 struct Random(u64);
 
 impl Random {
@@ -144,8 +144,8 @@ fn crowd(shape: Shape<'_>, events: u64, keys: u64, seed: u64) {
 }
 
 /// All CPUs, at once, fire `events` events each, some of them interrupted by another one, while a
-/// task takes intervals and replaces the slots. Asserts that each event is in one interval, and
-/// that no key has two elements.
+/// task takes intervals and replaces the slots. Asserts that each event is in exactly one interval,
+/// and that no key has two elements.
 fn crowd_replaced(bits: u32, events: u64, keys: u64) {
     const COLUMNS: &[Column] = &[Column::Hits, Column::Sum];
     let columns = COLUMNS;
@@ -173,7 +173,7 @@ fn crowd_replaced(bits: u32, events: u64, keys: u64) {
                 let map = map.clone();
                 move || fire(&map, cpu, other)
             };
-            // Half of the hits of a key that is found are over by then.
+            // Half of the points come after the end of a hit that finds its key.
             let point = random.below(10) as usize;
             let ((), came) = interrupt::at(point, handler, || fire(&map, cpu, number));
             fired[number as usize] += 1;
@@ -237,7 +237,7 @@ fn sums(contents: &Generation) -> HashMap<u64, [u64; 2]> {
     sums
 }
 
-/// `n`, or the percentage of it that slow tools ask for in `RHIST_TEST_ROUNDS`.
+/// `n`, or `RHIST_TEST_ROUNDS` percent of it for slow tools.
 fn rounds(n: u64) -> u64 {
     match std::env::var("RHIST_TEST_ROUNDS") {
         Ok(percent) => (n * percent.parse::<u64>().unwrap() / 100).max(1),
@@ -257,7 +257,7 @@ fn too_many_keys() {
     crowd(shape(), rounds(50_000), 1000, 3);
 }
 
-/// Again and again the moment when the last place goes.
+/// Repeats the moment when the last place is taken.
 fn full_map() {
     for round in 0..rounds(3000) {
         let bits = (round % 4) as u32;
@@ -279,8 +279,7 @@ fn mask() -> VarMask {
     VarMask::new(0x5bd1_e995_9d1b_54a5)
 }
 
-/// The `n`-th value that `cpu` sets. Both halves depend on both, so that one without the other is
-/// seen.
+/// The `n`-th value of `cpu`. Both halves depend on both, so that a mix of two values shows.
 fn value(cpu: u64, n: u64) -> u64 {
     let half = cpu << 24 | n;
     half << 32 | half
@@ -348,8 +347,8 @@ fn variable_overwritten() {
     }
 }
 
-/// Two CPUs set a variable, but only while it is unset, and two take. So none is overwritten, and
-/// all are taken.
+/// Two CPUs set a variable, but only while it is unset, and two take. So all values are taken, and
+/// none is overwritten.
 fn variable_handed_over() {
     let sets = rounds(20_000);
     let cell = VarCell::new();
@@ -382,7 +381,7 @@ fn variable_handed_over() {
         let setters = [0, 1].map(|cpu| scope.spawn(move || set(cpu)));
         let takers = [0, 1].map(|_| scope.spawn(take));
         let setters = setters.map(|setter| setter.join());
-        // The takers end even if a setter has failed.
+        // End the takers even if a setter has failed.
         done.store(true, Ordering::Relaxed);
         setters.into_iter().for_each(|setter| setter.unwrap());
         takers.map(|taker| taker.join().unwrap()).to_vec()
@@ -405,8 +404,8 @@ fn wide(first: u64) -> [u64; WIDE] {
     std::array::from_fn(|n| first.rotate_left(n as u32 * 12))
 }
 
-/// Reads the cell by `read`: the first word of its value, if it is set. Counts in `busy` if it
-/// cannot be read.
+/// Reads the cell by `read`. Returns the first word of its value, if it is set. Counts in `busy` if
+/// it cannot be read.
 fn whole(read: impl Fn(&mut [u64]) -> Read, busy: &mut u64) -> Option<u64> {
     let mut value = [0; WIDE];
     match read(&mut value) {
@@ -470,8 +469,8 @@ fn wide_overwritten() {
     }
 }
 
-/// All CPUs, each interrupted now and then, have one maximum, which one reads. It never falls, and
-/// none but those counted as lost is missed.
+/// All CPUs, each interrupted now and then, store into one maximum, which one reads. It never
+/// falls, and only values counted as lost are missing.
 fn wide_maximum() {
     let hits = rounds(50_000);
     let words = Arc::new(cell_words());

@@ -20,8 +20,8 @@ fn all() -> impl Iterator<Item = (u8, Unit)> {
     (0..=5).flat_map(|scale| UNITS.map(|unit| (scale, unit)))
 }
 
-/// Each is the largest whole number below its boundary: by the power 32 of both. The last one is
-/// one less than its boundary.
+/// Each entry is the largest whole number below its boundary: compared by the power 32 of both. The
+/// last one is one less than its boundary.
 #[test]
 fn table() {
     for (k, boundary) in (1..).zip(BOUNDARIES) {
@@ -100,7 +100,7 @@ fn known_indices() {
 }
 
 /// The bounds of all codes follow upon each other from the smallest value to the largest, and both
-/// ends have the code.
+/// bounds have the code.
 #[test]
 fn bounds() {
     for ((scale, unit), signed) in all().flat_map(|all| [false, true].map(|signed| (all, signed))) {
@@ -186,7 +186,7 @@ fn shown() {
     );
 }
 
-/// Codes that no value has.
+/// Codes without any value.
 #[test]
 fn no_value() {
     let [unsigned, signed] = [false, true].map(|signed| Exponential::new(3, Unit::One, signed));

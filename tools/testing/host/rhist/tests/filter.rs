@@ -231,7 +231,7 @@ fn numbers_that_are_cpus() {
         ] {
             check(&scene, &format!("{name} {value}"), holds);
         }
-        // No CPU of this machine is not a CPU.
+        // A number beyond the last CPU of this machine matches nothing.
         let scene = Scene::new(0, "").number(name, 70);
         for (value, holds) in [
             ("!= CPUS{64-65}", false),
@@ -319,7 +319,7 @@ fn lists_of_cpus() {
         ("2-3:1/4294967295", &[2]),
         ("0-3:1/2 9", &[0, 2, 9]),
         ("0-3:1/2N", &[0, 2, 69]),
-        // The list ends at a newline, but for one before an element.
+        // The list ends at a newline, unless an element follows the newline.
         ("1\n2", &[1]),
         ("1,\n2", &[1, 2]),
         ("007", &[7]),
@@ -469,13 +469,13 @@ fn brackets_that_are_not_closed_are_literal() {
             "dyn ~ 'a\\?'",
         ],
     );
-    // A backslash at the end stands for the end.
+    // A backslash at the end matches the end.
     check(&scene, "dyn ~ 'a\\'", true);
     check(&scene, "dyn ~ '*\\'", true);
     check(&scene, "dyn ~ 'b\\'", false);
 }
 
-/// C compares with the end of the whole array there.
+/// C compares with the end of the whole array instead.
 #[test]
 fn a_string_ends_at_its_nul() {
     let scene = Scene::new(0, "sh")
@@ -541,7 +541,7 @@ fn strings_behind_pointers() {
             "ptr.ustring ~ '*'",
         ],
     );
-    // One more than fits is cut off.
+    // Longer strings are cut off.
     let scene = at(kernel + 200, user);
     let all = "x".repeat(254);
     check_all(
@@ -549,7 +549,7 @@ fn strings_behind_pointers() {
         &[&format!("ptr ~ '{all}*'")],
         &[&format!("ptr == '{all}'")],
     );
-    // A fault: no comparison is true, not even that with something else.
+    // After a fault, every comparison is false, also `!=`.
     for scene in [
         at(0, 0),
         at(kernel - 1, user - 1),
@@ -568,7 +568,7 @@ fn strings_behind_pointers() {
             ],
         );
     }
-    // `.ustring` means nothing for strings that are in the record.
+    // `.ustring` has no effect on strings in the record.
     check(
         &Scene::new(0, "bash"),
         "comm.ustring == 'bash' && text.ustring == ''",
@@ -630,7 +630,7 @@ fn functions() {
         check(&scene, "ip.function == empty", false);
         check(&scene, "ip.function != empty", true);
     }
-    // A name goes up to the next blank, whatever is in it.
+    // A name goes up to the next blank, whatever it contains.
     check(
         &Scene::new(0, "").number("ip", 0x1000),
         "(ip.function == schedule )",
@@ -687,7 +687,7 @@ fn blanks_are_free() {
         ],
         &[],
     );
-    // The no-break space of Latin-1 too.
+    // The no-break space of Latin-1 counts as a blank, too.
     assert!(scene.matches(&parse(b"\xa0u8\xa0==\xa01\xa0").ok().unwrap()));
 }
 
@@ -715,7 +715,7 @@ fn errors() {
         (error.text, error.caret, error.errno),
         (OperandTooLong, 266, EINVAL)
     );
-    // Every sentence has been heard.
+    // Every sentence has occurred.
     for error in FilterErrorText::ALL {
         assert!(
             *error == OperandTooLong || ERRORS.iter().any(|case| case.1 == *error),

@@ -28,7 +28,7 @@ use std::fmt::Write as _;
 
 /// Bugs of C, corrected so that its intention can be compared.
 const CORRECTIONS: &[(&str, &str)] = &[
-    // A dynamic string without bytes is read until some NUL.
+    // C reads a dynamic string without bytes up to a NUL somewhere behind it.
     (
         "if (!len)\n\t\treturn strcmp(str, r->pattern) == 0;",
         "if (!len)\n\t\treturn !*r->pattern;",
@@ -41,7 +41,7 @@ const CORRECTIONS: &[(&str, &str)] = &[
         "strnstr(str, r->pattern, strnlen(str, len))",
     ),
     ("int strlen = len - 1;", "int strlen = strnlen(str, len);"),
-    // The step from one group of CPUs to the next wraps around.
+    // C's step from one group of CPUs to the next wraps around.
     (
         "unsigned int start;\n\n\tfor (start = r->start;",
         "unsigned long start;\n\n\tfor (start = r->start;",
@@ -57,7 +57,7 @@ fn corrected(pieces: &[&str]) -> String {
     text
 }
 
-/// `None` if the kernel's source is not there.
+/// Compiles the oracle. Returns `None` without the kernel's source.
 fn build() -> Option<Oracle> {
     let filter = kernel_file("kernel/trace/trace_events_filter.c")?;
     let header = kernel_file("kernel/trace/trace.h")?;
@@ -151,7 +151,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The scene, as the oracle reads it.
+/// The scene in the oracle's input format.
 fn setting() -> String {
     let mut lines = format!("n {}\n", scene::CPUS);
     for fields in [scene::FIELDS, scene::GENERIC, scene::COMMON] {

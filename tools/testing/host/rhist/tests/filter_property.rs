@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use scene::Scene;
 
-/// A filter and the records it is for, each said in another way.
+/// A filter as text, and the records that it matches, computed in another way.
 #[derive(Clone, Debug)]
 enum Expr {
     /// Field, operator, value.
@@ -28,7 +28,7 @@ enum Expr {
 }
 
 impl Expr {
-    /// The text. Parentheses stand where precedence needs them, and sometimes where not.
+    /// The text. Parentheses are where precedence needs them, and sometimes elsewhere.
     fn text(&self, around: u8, more: bool) -> String {
         let (strength, text) = match self {
             Expr::Compare(field, op, value) => (3, format!("{field} {op} {value}")),

@@ -27,7 +27,7 @@ mod world;
 
 use std::path::Path;
 
-/// Hands each file of the corpus `name` to `exercise`; the output of a failed test tells which.
+/// Runs `exercise` on each file of the corpus `name`, whose path is in the output of a failed test.
 fn replay(name: &str, exercise: impl Fn(&[u8])) {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../fuzz/corpus")

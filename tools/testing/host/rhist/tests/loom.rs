@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The map under all interleavings and all memory orders that C11 allows, as far as loom models
-//! them.
+//! The map under all interleavings and all memory orders of C11, as far as loom models them.
 #![cfg(loom)]
 
 use std::sync::atomic::AtomicBool;
@@ -30,15 +29,16 @@ use rhist::map::WideCell;
 use rhist::sync::smp_rmb;
 use rhist::sync::smp_wmb;
 
-/// Explores what `f` can do. `preemptions`: most involuntary switches in one execution, unless
-/// `LOOM_MAX_PREEMPTIONS` says otherwise.
+/// Explores all executions of `f`. `preemptions`: most involuntary switches in one execution,
+/// unless `LOOM_MAX_PREEMPTIONS` is set.
 fn model(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound.get_or_insert(preemptions);
     builder.check(f);
 }
 
-/// With one switch less, unless `RHIST_TEST_LONG` is set: all of them take half a minute or more.
+/// Like `model`, with one switch less, unless `RHIST_TEST_LONG` is set: all executions take half a
+/// minute or more.
 fn long_model(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
     let short = std::env::var_os("RHIST_TEST_LONG").is_none();
     model(preemptions - usize::from(short), f);
@@ -80,7 +80,7 @@ impl Outcomes {
     }
 }
 
-/// One event that found `elt`.
+/// Counts one event for `elt`.
 fn count(elt: Elt<'_>, cpu: &Cpu) {
     elt.update(cpu.preempt(), &[], |&value: &u64| (value, ColumnSet::ONE));
 }
@@ -93,7 +93,7 @@ fn hit(map: &Map, cpu: usize, key: u64) {
     }
 }
 
-/// One event, which finds a place: `key` on `cpu`.
+/// Fires one event, `key` on `cpu`, and asserts that it finds a place.
 fn hit_key(map: &Map, cpu: usize, key: &[u8]) {
     let cpu = Cpu::enter(cpu);
     count(map.insert(cpu.preempt(), key).unwrap(), &cpu);
@@ -111,7 +111,7 @@ fn run(map: &Arc<Map>, cpus: &'static [&'static [u64]]) {
     threads.into_iter().for_each(|t| t.join().unwrap());
 }
 
-/// Asserts what holds whenever all have finished: `fired` events with `distinct` keys.
+/// Asserts the state after all have finished: `fired` events with `distinct` keys.
 fn assert_complete(map: &Map, fired: u64, distinct: usize) {
     let entries = distinct.min(map.capacity());
     assert_eq!(map.contents().elts().count(), entries);
@@ -124,7 +124,7 @@ fn assert_complete(map: &Map, fired: u64, distinct: usize) {
     }
 }
 
-/// Room for one key, and all bring that.
+/// Room for one key, which all CPUs insert.
 #[test]
 fn insert_insert_of_the_same_key() {
     model(3, || {
@@ -236,8 +236,7 @@ fn insert_on_a_full_table() {
     });
 }
 
-/// The key that gets the last place may be one that a third CPU brings as well, and so may be the
-/// one that does not.
+/// A third CPU inserts a key as well: the one that gets the last place, or the one that does not.
 #[test]
 fn insert_on_a_full_table_with_company() {
     model(1, || {
@@ -247,7 +246,7 @@ fn insert_on_a_full_table_with_company() {
     });
 }
 
-/// As often as they like: places are taken once, and the spare of a loser serves again.
+/// Repeated inserts: places are taken once, and the spare element of a loser is used again.
 #[test]
 fn insert_again_on_a_full_table() {
     long_model(2, || {
@@ -290,8 +289,8 @@ fn interrupted(bits: u32, first: u64, second: u64, other: u64) {
         }
         points += 1;
     }
-    // Load of the slot, check for a place, level in, spare, taking (2), key, swap, place, slot,
-    // level out, sum.
+    // Accesses: load of the slot, check for a place, level in, spare, taking (2), key, swap, place,
+    // slot, level out, sum.
     assert!(points >= 11, "{points} points of interruption");
 }
 
@@ -312,8 +311,8 @@ fn interrupted_on_a_full_table() {
     interrupted(0, 7, 7, 8);
 }
 
-/// Hits beside a task that takes an interval: each is in one of both, with its count, and the
-/// element is one.
+/// Hits beside a task that takes an interval: each is in exactly one interval, with its count, and
+/// the key has one element.
 #[test]
 fn interval_hit_hit() {
     let outcomes = Outcomes::new();
@@ -352,7 +351,7 @@ fn summing_map() -> Arc<Map> {
 }
 
 /// A hit is interrupted at each of its atomic operations in turn by another one on its CPU, while a
-/// task takes an interval. Each is in one of both, with all its columns.
+/// task takes an interval. Each hit is in exactly one interval, with all its columns.
 #[test]
 fn interval_hit_interrupted() {
     let hit_with = |map: &Map, value: u64| {
@@ -386,7 +385,7 @@ fn interval_hit_interrupted() {
             let rest = columns(&map.contents());
             let all = if came { [2, 110] } else { [1, 10] };
             assert_eq!([0, 1].map(|column| counted[column] + rest[column]), all);
-            // The hit that interrupts loads the pointer later, but for the first operation of the
+            // The interrupting hit loads the pointer later, except at the first operation of the
             // other one.
             assert!(points == 0 || counted != [1, 100]);
             seen_between.note(came && counted == [1, 10]);
@@ -409,7 +408,7 @@ const SPREAD: [Column; 4] = [
     Column::Sum,
 ];
 
-/// A map for a key, with these columns, on `cpus`, of which some may share columns.
+/// A map for a key, with these columns, on `cpus`, which may share columns.
 fn min_max_sum_map(cpus: Cpus) -> Arc<Map> {
     let shape = Shape {
         bits: 0,
@@ -478,7 +477,7 @@ fn extremes_interrupted() {
     }
 }
 
-/// Two CPUs that share columns have a value each. No extreme is lost.
+/// Two CPUs that share columns count a value each. No extreme is lost.
 #[test]
 fn extremes_shared() {
     for values in [[1, 5], [-5, 3], [2, 2]] {
@@ -500,7 +499,7 @@ fn extremes_shared() {
     }
 }
 
-/// Hits that are dropped beside a task that takes an interval: each is in one of both.
+/// Dropped hits beside a task that takes an interval: each is in exactly one interval.
 #[test]
 fn interval_hit_hit_on_a_full_table() {
     model(1, || {
@@ -551,19 +550,19 @@ fn replaced(preemptions: usize, bits: u32, before: &'static [u64], cpus: &'stati
     outcomes.assert_both();
 }
 
-/// A key that is new is in one table or in the other, and in the end in the next one.
+/// A new key is in one table or in the other, and in the end in the next one.
 #[test]
 fn replace_insert() {
     replaced(2, 0, &[], &[7]);
 }
 
-/// Two that insert the same key get the same element, whichever tables they know.
+/// Two inserts of the same key get the same element, whichever tables they see.
 #[test]
 fn replace_insert_insert_of_the_same_key() {
     replaced(1, 0, &[], &[7, 7]);
 }
 
-/// A key that is in the table, and another one that is not.
+/// One key is in the table, and another one is not.
 #[test]
 fn replace_hit_insert() {
     replaced(1, 1, &[7], &[7, 8]);
@@ -642,7 +641,7 @@ fn variable_set_get() {
     outcomes.assert_both();
 }
 
-/// Readers see one value or the other, and none that is put together of both.
+/// Readers see one value or the other, and no mix.
 #[test]
 fn variable_set_again_get() {
     let outcomes = Outcomes::new();
@@ -706,7 +705,7 @@ fn variable_take_take() {
     outcomes.assert_both();
 }
 
-/// One set and two that take: one of them gets it, or it is still set.
+/// One setter and two takers: one of them gets the value, or it is still set.
 #[test]
 fn variable_set_take_take() {
     let outcomes = Outcomes::new();
@@ -774,7 +773,7 @@ fn variable_set_set_take() {
     assert!(seen.iter().all(|order| order.load(Ordering::Relaxed)));
 }
 
-/// Two that set and then take: no value is taken twice, and the one that was set last is taken.
+/// Two CPUs that set and then take: no value is taken twice, and the last one set is taken.
 #[test]
 fn variable_set_set_take_take() {
     let outcomes = Outcomes::new();
@@ -799,7 +798,7 @@ fn variable_set_set_take_take() {
     outcomes.assert_both();
 }
 
-/// A wide cell for two words.
+/// A wide cell of two words.
 struct Wide(Vec<Atomic<u64>>);
 
 impl Wide {
@@ -817,7 +816,7 @@ impl Wide {
         self.cell().write([value, !value])
     }
 
-    /// Writes it if it is greater.
+    /// Stores `value` if it is greater.
     fn max(&self, value: u64) -> Replace {
         let greater = |old: Option<u64>| old.is_none_or(|old| old < value);
         self.cell().replace_if(greater, [value, !value])
@@ -846,8 +845,7 @@ impl Wide {
     }
 }
 
-/// A reader sees whole values, none of them after a later one, while the writer uses its buffer
-/// again.
+/// A reader sees whole values, in their order, while the writer reuses its buffer.
 #[test]
 fn wide_write_again_read() {
     let outcomes = Outcomes::new();
@@ -892,8 +890,7 @@ fn wide_write_write_read() {
     outcomes.assert_both();
 }
 
-/// Two writers that use buffers again, of which none is lost; and no buffer is written while it is
-/// current.
+/// Two writers that reuse buffers: no value is lost, and no buffer is written while it is current.
 #[test]
 fn wide_write_again_write_again() {
     long_model(2, || {
@@ -917,7 +914,7 @@ fn wide_write_again_write_again() {
 }
 
 /// A writer is interrupted at each of its atomic operations in turn by another one, which reads a
-/// whole value before and its own afterwards. So does another CPU.
+/// whole value before, and its own afterwards. Another CPU reads whole values, too.
 #[test]
 fn wide_write_interrupted() {
     let mut points = 0;
@@ -950,8 +947,8 @@ fn wide_write_interrupted() {
         }
         points += 1;
     }
-    // For the current buffer, version and state; the same and the swap for the next; words (2),
-    // state, version.
+    // Accesses: version and state of the current buffer; the same and the swap for the next; words
+    // (2), state, version.
     assert!(points >= 9, "{points} points of interruption");
 }
 
@@ -1030,7 +1027,7 @@ fn wide_max_again_max_again() {
     });
 }
 
-/// A maximum beside one that takes: it is taken, or left.
+/// A maximum beside a taker: the taker gets it, or it is left.
 #[test]
 fn wide_max_max_take() {
     let outcomes = Outcomes::new();
@@ -1051,7 +1048,7 @@ fn wide_max_max_take() {
     outcomes.assert_both();
 }
 
-/// Hits that find no text store it, and whoever sees it sees all of it: none, or this one.
+/// Hits that find no text store it, and readers see all of it or none.
 #[test]
 fn text_store_store_load() {
     const TEXT: &[u8; 16] = b"a task's comm\0!\0";
@@ -1081,14 +1078,14 @@ fn text_store_store_load() {
     outcomes.assert_both();
 }
 
-/// As histograms with distributions do: a value is counted in its bucket before its hit is. So no
-/// value of a hit that a reader has counted is missing in the buckets, which it reads later.
+/// As in histograms with distributions, a value is counted in its bucket before its hit. So a
+/// reader that counts hits first never misses their values in the buckets, which it reads later.
 #[test]
 fn a_hit_that_is_seen_is_in_its_bucket() {
     hits_and_buckets(smp_wmb, smp_rmb);
 }
 
-/// Where stores or loads are not in their order, it may be missing.
+/// With reordered stores or loads, it may be missing.
 #[test]
 #[should_panic(expected = "1 < 2")]
 fn a_hit_may_be_seen_before_its_bucket() {

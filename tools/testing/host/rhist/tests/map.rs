@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The map against a plain one, in all shapes, and interrupted at every point.
+//! The map, compared with a plain one, in all shapes, and interrupted at every point.
 
 use std::alloc::GlobalAlloc;
 use std::alloc::Layout;
@@ -32,7 +32,7 @@ use rhist::map::Map;
 use rhist::map::Read;
 use rhist::map::Shape;
 
-/// Number of CPUs, if a test needs no other.
+/// Number of CPUs in most tests.
 const CPUS: usize = 2;
 
 /// The count of hits and two sums.
@@ -43,10 +43,11 @@ std::thread_local! {
     static ALLOCATED: Cell<isize> = const { Cell::new(0) };
 }
 
-/// Counts what each thread allocates.
+/// Counts the bytes that each thread allocates.
 struct Counting;
 
-// SAFETY: As `System`, which does it.
+// SAFETY: All calls are forwarded to `System` with the caller's arguments; counting in thread-local
+// storage does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATED.try_with(|bytes| bytes.set(bytes.get() + layout.size() as isize));
@@ -77,10 +78,10 @@ fn shape() -> Shape<'static> {
     }
 }
 
-/// Contexts that can be nested on a CPU.
+/// Largest nesting of contexts on a CPU.
 const LEVELS: usize = 4;
 
-/// One event: `key` on `cpu`. Whether it found a place.
+/// Fires one event, `key` on `cpu`. Returns whether it found a place.
 fn hit(map: &Map, cpu: usize, key: &[u8]) -> bool {
     hit_with(map, cpu, key, &[])
 }
@@ -245,7 +246,7 @@ fn a_map_takes_the_memory_that_its_shape_says() {
     }
 }
 
-/// Elements for insertions, of which each CPU may have four, are most of a small map on a large
+/// Spare elements for insertions, up to four for each CPU, are most of a small map on a large
 /// machine.
 #[test]
 fn a_small_map_on_many_cpus_takes_megabytes() {
@@ -300,7 +301,7 @@ fn sums_wrap() {
 }
 
 /// Side data is zero at first, an element's own, and the same on all CPUs; in the last chunk as in
-/// the first, however many elements are in each.
+/// the first, with any number of elements in each.
 #[test]
 fn side_data_belongs_to_its_element() {
     for side in [1, 2, 3, 33, 63, 129, 300] {
@@ -338,7 +339,7 @@ fn side_data(bits: u32, side: usize) {
         .is_empty());
 }
 
-/// Variables are not set at first, an element's own, and the same on all CPUs; in the last chunk as
+/// Variables are unset at first, an element's own, and the same on all CPUs; in the last chunk as
 /// in the first.
 #[test]
 fn variables_belong_to_their_element() {
@@ -364,8 +365,8 @@ fn variables_belong_to_their_element() {
     }
 }
 
-/// Wide cells are not set at first, an element's own, and the same on all CPUs; in the last chunk
-/// as in the first.
+/// Wide cells are unset at first, an element's own, and the same on all CPUs; in the last chunk as
+/// in the first.
 #[test]
 fn wide_cells_belong_to_their_element() {
     let cpus = [0, 1].map(Cpu::enter);
@@ -410,7 +411,7 @@ fn wide_cells_belong_to_their_element() {
         .is_none());
 }
 
-/// Lookups of one word find what lookups of bytes find; the fast one some of it.
+/// Lookups by one word find the same as lookups by bytes; the fast one finds some of it.
 #[test]
 fn lookups_of_words() {
     let cpus = [Cpu::enter(0)];
@@ -483,12 +484,12 @@ fn some_cpus_share_columns() {
     assert_eq!(map.drops(), 1);
 
     let sizes = [2, 3, 4].map(|own| new(own).0);
-    // The one that is left shares with none.
+    // The remaining CPU has columns of its own.
     assert!(sizes[2].abs_diff(sizes[1]) < 128, "{sizes:?}");
     assert!(sizes[2] - sizes[0] > 128 * COLUMNS.len() * 8);
 }
 
-/// Each CPU's columns are asked for on its node.
+/// Each CPU's columns are allocated on its node.
 #[test]
 fn memory_is_asked_for_near_its_cpu() {
     static ASKED: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
@@ -522,8 +523,8 @@ fn keys_of_another_size_are_dropped() {
     assert_eq!((map.hits(), map.drops(), map.len()), (1, 6, 1));
 }
 
-/// Zeros at the end of a key may be left out, and are in it all the same; those before are not left
-/// out.
+/// Zeros at the end of a key may be left out of a lookup, and are part of the key; zeros before
+/// that may not.
 #[test]
 fn zeros_at_the_end() {
     let cpus = [Cpu::enter(0)];
@@ -580,7 +581,7 @@ fn collisions() {
         "{} keys with the hash of another",
         same.len()
     );
-    // All at home in the last slot.
+    // All keys' first slot is the last slot.
     let last: Vec<u64> = numbers.iter().rev().map(|n| n.1).take(100).collect();
     for keys in [same, last] {
         let map = Map::new(shape()).unwrap();
@@ -652,7 +653,7 @@ proptest! {
         let mut plain: HashMap<Vec<u8>, Vec<u64>> = HashMap::new();
         let mut drops = 0;
         for &(cpu, number, value) in &events {
-            // Keys that differ in one word only, whichever.
+            // Keys that differ in a single word, any of them.
             let mut key = vec![0; shape.key_size];
             let word = number as usize % words;
             key[word * 8..][..8].copy_from_slice(&number.to_be_bytes());
@@ -750,8 +751,8 @@ fn intervals() {
     }
 }
 
-/// With other slots, more or fewer, elements are found as before, with all that they have. Drops
-/// stay drops.
+/// With other slots, more or fewer, elements are found as before, with all their data. Drops stay
+/// drops.
 #[test]
 fn other_slots() {
     let bits = 4;
@@ -781,7 +782,7 @@ fn other_slots() {
     }
 }
 
-/// A replacement that fails has changed nothing.
+/// A failed replacement changes nothing.
 #[test]
 fn replacements_that_fail() {
     let map = Map::new(full_shape()).unwrap();
@@ -810,7 +811,7 @@ fn replacements_that_fail() {
 }
 
 /// Inserts `keys[0]`, interrupted at its atomic operation `points[0]` by an insert of `keys[1]`,
-/// which is interrupted by the next, and so on. Whether all interrupts came.
+/// which is interrupted by the next, and so on. Returns whether all interrupts came.
 fn nest(map: &Rc<Map>, keys: &[u64], points: &[usize]) -> bool {
     let Some((&point, points)) = points.split_first() else {
         hit(map, 0, &key(keys[0]));
@@ -849,8 +850,8 @@ fn at_all_points(depth: usize, f: &dyn Fn(&[usize]) -> bool) -> usize {
     go(&mut Vec::new(), depth, f)
 }
 
-/// All ways in which `keys.len()` inserts can interrupt each other, in a map with few places and
-/// again in the same map when it knows the keys.
+/// All ways in which `keys.len()` inserts can interrupt each other, in a map with few places, and
+/// again in the same map when it contains the keys.
 fn interrupted(bits: u32, keys: &[u64]) -> usize {
     let distinct = keys.iter().collect::<HashSet<_>>().len();
     at_all_points(keys.len() - 1, &|points| {
@@ -860,7 +861,7 @@ fn interrupted(bits: u32, keys: &[u64]) -> usize {
         if came {
             assert_complete(&map, keys.len() as u64, distinct);
         }
-        // The spares are where they belong: all keys still fit.
+        // No spare element is lost: all keys still fit.
         let all = map.capacity() as u64;
         for number in 0..2 * all {
             hit(&map, 0, &key(number));

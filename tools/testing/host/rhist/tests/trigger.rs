@@ -31,7 +31,7 @@ fn text<'a>(trigger: &'a Trigger, span: Span) -> &'a str {
     std::str::from_utf8(trigger.typed(span)).unwrap()
 }
 
-/// All that is logged for a command, and what its writer gets.
+/// The log of a command, and the result of its write.
 fn outcome(written: &str) -> (Vec<Error>, Result<(), Errno>) {
     let (log, result) = walk(params(written));
     (log, result.map(drop).map_err(|error| error.errno))
@@ -48,8 +48,8 @@ fn refused(marked: &str, expected: ErrorText) {
     assert_eq!(result, Err(expected.errno()), "{marked}");
 }
 
-/// Checks that a command, in which a `^` marks the place of the caret, ends with an error about
-/// which C is silent.
+/// Checks that a command, in which a `^` marks the place of the caret, ends with an error that C
+/// does not log.
 #[track_caller]
 fn silent(marked: &str, hint: HintText, errno: Errno) {
     let (before, after) = marked.split_once('^').expect("no caret");
@@ -330,7 +330,7 @@ fn tokens() {
     refused("hist:^keys=", ErrorText::EmptyAssignment);
     refused("hist:keys=pid:^x=", ErrorText::EmptyAssignment);
     refused("hist:keys=pid:^size=", ErrorText::EmptyAssignment);
-    // Tokens come before everything else.
+    // Tokens are checked before everything else.
     refused(
         "hist:keys=nosuch:vals=a*:^name=",
         ErrorText::EmptyAssignment,
@@ -386,7 +386,7 @@ fn size() {
     use HintText::BadSize as Bad;
     silent("hist:keys=pid:size=^18446744073709551616", Bad, ERANGE);
     silent("hist:keys=pid:size=^99999999999999999999x", Bad, ERANGE);
-    // Each size counts, not just the last one, and before the keys are missed.
+    // Each size counts, not just the last one, and comes before the missing keys.
     silent("hist:keys=pid:size=^1:size=128", Bad, EINVAL);
     silent("hist:size=^18446744073709551616", Bad, ERANGE);
 }
@@ -433,7 +433,7 @@ fn filter() {
     let expect = |keys: &str, text: &str, at| (keys.to_owned(), text.to_owned(), at);
     assert_eq!(filter("hist:keys=pid if a"), expect("pid", "a", 14));
     assert_eq!(filter("hist:keys=pid \t if\ta"), expect("pid", "a", 16));
-    // Blanks before the filter are kept, but for the first one.
+    // Blanks before the filter are kept, except the first one.
     assert_eq!(
         filter("hist:keys=pid if   a if b "),
         expect("pid", "  a if b", 14)
@@ -453,7 +453,7 @@ fn filter() {
     for written in [
         "hist:keys=pid ^if",
         "hist:keys=pid ^if  ",
-        // Nothing but the end of the text makes these wrong.
+        // These are wrong only since the text ends.
         "hist:keys=pid ^ifx",
         "hist:keys=pid ^if:",
     ] {
@@ -520,7 +520,7 @@ fn fields() {
     let hex = Some(ModifierKind::Hex);
     assert_eq!(field("hist:keys=a.b.pid.hex"), full("pid", hex, "a", "b"));
     assert_eq!(field("hist:keys=..pid"), full("pid", None, "", ""));
-    // C takes `common_pid.b` for an event.
+    // C parses `common_pid.b` as an event.
     assert_eq!(
         field("hist:keys=common_pid.b.hex"),
         full("hex", None, "common_pid", "b")
@@ -530,7 +530,7 @@ fn fields() {
     refused("hist:keys=^nosuch", ErrorText::FieldNotFound);
     refused("hist:keys=^nosuch.hex", ErrorText::FieldNotFound);
     refused("hist:keys=pid,^$", ErrorText::FieldNotFound);
-    // An empty string is found right at the start.
+    // The caret of an empty string is at the start.
     refused("^hist:keys=pid,", ErrorText::FieldNotFound);
     refused("^hist:keys=,pid", ErrorText::FieldNotFound);
     refused("^hist:keys=.hex", ErrorText::FieldNotFound);
@@ -540,14 +540,14 @@ fn fields() {
     hinted("hist:keys=pid,^ pid", HintText::FieldBlank);
     hinted("hist:keys=pid^ ,pid", HintText::FieldBlank);
     hinted("hist:keys=pid:x=lat+^ pid", HintText::FieldBlank);
-    // The first occurrence need not be the place.
+    // The first occurrence need not be the right one.
     refused("h^ist:keys=ist", ErrorText::FieldNotFound);
 }
 
 #[test]
 fn modifiers() {
     use ErrorText::BadFieldModifier as Bad;
-    // They come before the field.
+    // Modifiers come before the field.
     refused("hist:keys=nosuch.^what", Bad);
     refused("^hist:keys=pid.", Bad);
     refused("hist:keys=pid.^hexx", Bad);
@@ -574,7 +574,7 @@ fn modifiers() {
     refused("hist:keys=pid.^hex.hex", ErrorText::FieldNotFound);
     refused("hist:keys=common_pid.^b", Bad);
 
-    // Where they are out of place.
+    // Modifiers in a wrong place.
     refused("hist:keys=pid.^percent", Bad);
     refused("hist:keys=pid.^graph", Bad);
     refused("hist:keys=pid:x=lat.^percentXYZ", Bad);
@@ -584,7 +584,7 @@ fn modifiers() {
         refused(&format!("hist:keys=pid:vals=^lat.{modifier}"), Bad);
         accepted(&format!("hist:keys=pid.{modifier}:vals=lat.{modifier}+1"));
     }
-    // The minus is not there any more when the caret is looked for.
+    // The minus has been cut off when the caret is computed.
     refused("^hist:keys=pid:vals=lat.sym-offset", Bad);
     refused("^hist:keys=pid:vals=lat.sym-offsets", Bad);
     refused("hist:keys=pid:vals=^lat.symXoffset", Bad);
@@ -641,7 +641,7 @@ fn keys_and_values() {
     assert_eq!(vals("lat,id,hitcount"), (2, None));
     assert_eq!(vals("hitcount,lat,id"), (2, None));
     assert_eq!(vals("hitcount.hex"), (1, None));
-    // Where C takes no more.
+    // Numbers of values beyond C's limit.
     assert_eq!(vals("lat,id,prio"), (3, None));
     assert_eq!(vals("lat,id,hitcount,hitcount"), (2, None));
     assert_eq!(vals("hitcount,lat,id,prio"), (3, None));
@@ -711,13 +711,13 @@ fn sort() {
         ErrorText::TooManySortFields,
     );
     refused("hist:keys=pid:^sort=pid,pid,", ErrorText::TooManySortFields);
-    // The first one before the number of them.
+    // The first name is checked before their number.
     refused(
         "hist:keys=pid:sort=^nosuch,pid,pid",
         ErrorText::InvalidSortField,
     );
     refused("hist:keys=pid:^sort=pid,,pid", ErrorText::EmptySortField);
-    // The last is written first, the caret goes to the first.
+    // The last one counts, but the caret goes to the first.
     refused("hist:^sort=a:keys=pid:sort=pid,", ErrorText::EmptySortField);
 }
 
@@ -743,7 +743,7 @@ fn assignments() {
     refused("hist:keys=pid:x=1,^zz", ErrorText::MalformedAssignment);
     refused("^hist:keys=pid:x=1,", ErrorText::MalformedAssignment);
     refused("^hist:keys=pid:x=,y=1", ErrorText::FieldNotFound);
-    // Values wait for the assignments' syntax, not for their meaning.
+    // Values are checked after the syntax of assignments, and before their meaning.
     refused(
         "hist:keys=nosuch1:vals=nosuch2:x=1,^zz",
         ErrorText::MalformedAssignment,
@@ -855,7 +855,7 @@ fn bad_expressions() {
     }
     silent("hist:keys=pid:x=-^-", NoOperand, EINVAL);
     silent("hist:keys=pid:x=^-lat+1", UnaryMinus, EINVAL);
-    // Both operands have to be there before one of them is looked at.
+    // Both operands must exist before one of them is checked.
     silent("hist:keys=pid:x=nosuch^+", NoOperand, EINVAL);
     refused("hist:keys=pid:x=^nosuch+lat*", ErrorText::FieldNotFound);
     silent("hist:keys=pid:x=lat^*+nosuch", NoOperand, EINVAL);
@@ -996,7 +996,7 @@ fn actions() {
             "max : trace traces ab: ",
         ]
     );
-    // A name with one dot is met when the action is made.
+    // A name with one dot is checked when the action is made.
     let trigger = parse("hist:keys=pid:onmax($x).latency(lat.hex)");
     match trigger.actions.items()[0].act.as_ref().unwrap() {
         Act::Trace { params, .. } => {
@@ -1054,7 +1054,7 @@ fn bad_actions() {
     );
     refused("hist:keys=pid:onmax($x).latency(pid, ^z )", InvalidParam);
     refused("^hist:keys=pid:onmax($x).latency(pid,)", InvalidParam);
-    // These are taken, but not silently.
+    // Accepted, but with an entry in the log.
     let note = |marked: &str| {
         let (before, after) = marked.split_once('^').unwrap_or((marked, ""));
         let written = format!("{before}{after}");
@@ -1096,7 +1096,7 @@ fn bad_actions() {
         EINVAL,
     );
 
-    // Actions come before assignments and fields, look-up of the event included.
+    // Actions are checked before assignments and fields, including their event.
     refused("^hist:keys=qq:vals=qq:x=1,zz:onmax($x)", ActionNotFound);
     refused(
         "hist:keys=qq:x=1,zz:onmatch(sched.^no).ab(pid)",
@@ -1151,7 +1151,7 @@ fn commands_of_the_kernel() {
     assert_eq!(exists, Error::own(Exists, 0).with(EEXIST));
 }
 
-/// The names that C has for the texts, as `HIST_ERR_…`.
+/// C's names of the texts, as `HIST_ERR_…`.
 fn c_name(text: ErrorText) -> String {
     let mut name = String::new();
     for letter in format!("{text:?}").chars() {
@@ -1196,7 +1196,7 @@ fn error_texts() {
     assert_eq!(ours, theirs);
 }
 
-/// Triggers that C accepts, given the events and variables they speak of.
+/// Triggers that C accepts, if their events and variables exist.
 const ACCEPTED: &[&str] = &[
     "hist:keys=pid",
     "hist:key=comm if comm == \"sleep\"",
@@ -1229,7 +1229,7 @@ fn kernel_source() -> Option<PathBuf> {
     std::env::var_os("RHIST_KERNEL_SOURCE").map(PathBuf::from)
 }
 
-/// The first error that is left in a tree.
+/// The first error in a tree.
 fn first_error(trigger: &Trigger) -> Option<Error> {
     fn in_expr(expr: &Expr) -> Option<Error> {
         match expr {
@@ -1292,7 +1292,7 @@ fn no_memory() {
             |result| assert_eq!(result.err(), Some(Error::silent(ENOMEM)), "{written}"),
         );
         assert!(trigger.is_ok());
-        // Two copies of the text and a list of keys at least.
+        // At least two copies of the text, and a list of keys.
         assert!(allocations >= 3);
         drop(trigger);
         assert_eq!(fault::live(), live);
@@ -1304,7 +1304,7 @@ fn quoted_triggers(text: &str) -> Vec<String> {
     let mut lines = String::new();
     for line in text.lines().map(str::trim_start) {
         match line.strip_suffix('\\') {
-            // The document breaks lines after a colon and a blank, which C would not take.
+            // The document breaks lines after a colon and a blank, which C would refuse.
             Some(line) if line.ends_with(": ") => lines.push_str(line.trim_end()),
             Some(line) => lines.push_str(line),
             None => lines.extend([line, "\n"]),

@@ -16,14 +16,14 @@ fn render(log: &ErrorLog) -> String {
     merge(log, "")
 }
 
-/// The log together with one of the kernel.
+/// Merges the log with one of the kernel.
 fn merge(log: &ErrorLog, kernel: &str) -> String {
     let mut out = KVVec::new();
     log.render(kernel.as_bytes(), &mut out).unwrap();
     String::from_utf8(out.to_vec()).unwrap()
 }
 
-/// An entry as it is shown, made so many microseconds after the beginning.
+/// An entry as it is shown, made `time` microseconds after the beginning.
 fn entry(time: u64, command: &str) -> String {
     let (seconds, rest) = (time / 1_000_000, time % 1_000_000);
     format!("[{seconds:5}.{rest:06}] x: error: T\n  Command: {command}\n            ^\n")
@@ -59,7 +59,7 @@ fn with_the_kernels() {
     }
     assert_eq!(merge(&log, &kernel(&times)), render(&log));
 
-    // commands of several lines, some of which look like others
+    // Commands of several lines, some of which look like entries.
     let mut log = ErrorLog::new();
     log.push(2_000, b"x", b"ours", b"T", 1).unwrap();
     let odd = entry(1, "two\n           ^\nlines\n[    9.000000] no end");
@@ -226,7 +226,7 @@ fn no_memory() {
     }
     let before = render(&log);
     let live = fault::live();
-    // The last run succeeds, the runs before it leave the log alone.
+    // The last run succeeds; the failed runs before leave the log alone.
     let mut failures = 0;
     for allocations in 0.. {
         let result = fault::after(allocations, || log.push(0, b"x", b"new", b"T", 0));

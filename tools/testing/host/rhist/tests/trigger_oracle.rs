@@ -69,7 +69,7 @@ const FUNCTIONS: &[&str] = &[
     "parse_actions",
 ];
 
-/// A function as it stands in the file, with its declaration.
+/// A function with its declaration, cut out of the file.
 fn function<'a>(source: &'a str, name: &str) -> &'a str {
     let call = format!("{name}(");
     let mut from = 0;
@@ -106,7 +106,7 @@ fn function<'a>(source: &'a str, name: &str) -> &'a str {
 /// Bugs of C, corrected so that its intention can be compared.
 fn corrected(name: &str, text: &str) -> String {
     let (wrong, right) = match name {
-        // The definition of a variable is cut by the time another variable refers to it.
+        // C has cut off the definition of a variable when another variable refers to it.
         "create_var_fields" => (
             "hist_data->attrs->var_defs.expr[i];",
             "strdup(hist_data->attrs->var_defs.expr[i]);",
@@ -119,7 +119,7 @@ fn corrected(name: &str, text: &str) -> String {
     text.replace(wrong, right)
 }
 
-/// `None` if the kernel's source is not there.
+/// Compiles the oracle. Returns `None` without the kernel's source.
 fn build() -> Option<Oracle> {
     let hist = kernel_file("kernel/trace/trace_events_hist.c")?;
     let numbers = kernel_file("lib/kstrtox.c")?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Descriptions of user events, and what their payloads are checked for.
+//! Descriptions of user events, and checks of their payloads.
 
 #![cfg(not(loom))]
 
@@ -310,7 +310,7 @@ fn matching() {
     }
 }
 
-/// Puts a string's place into 32 bits.
+/// Encodes a string's place in 32 bits.
 fn place(offset: u32, len: u32) -> [u8; 4] {
     (len << 16 | offset).to_ne_bytes()
 }
@@ -329,7 +329,7 @@ fn relative_strings() {
         (5, 0, b"nhi\0", false),
         (0xffff, 0xffff, b"nhi\0", false),
         (0, 0xffff, b"nhi\0", false),
-        // Empty: the byte before it is the highest of its length.
+        // Empty: the byte before it is the highest byte of its length.
         (0, 0, b"n", true),
         (0, 1, b"\0", true),
         (0, 1, b"n", false),
@@ -354,7 +354,7 @@ fn strings_in_the_record() {
         (0, 0, b"hi\0", false),
         (0, 8, b"hi\0", false),
         (4, 4, b"hi\0", false),
-        // The NUL is the field before.
+        // The NUL belongs to the field before.
         (0, 9, b"hi\0", true),
     ] {
         let payload = [&[0][..], &place(offset, len), rest].concat();

@@ -13,7 +13,7 @@ use rhist::user_events::field::declares;
 use rhist::user_events::field::normalized;
 use rhist::user_events::field::UserFields;
 
-/// Whether a list that has the text in one of its lines can be read line by line.
+/// Returns whether a list with the text in one of its lines can be read line by line.
 fn is_shown_safely(text: &[u8]) -> bool {
     !text.is_empty()
         && !text
@@ -36,7 +36,7 @@ fn exercise(text: &[u8], payload: &[u8]) {
         at += field.size;
     }
     assert_eq!(fields.min_size(), at as usize - 8);
-    // Shorter payloads are refused before they get there; no harm if not.
+    // The kernel part refuses shorter payloads earlier; they do no harm here.
     fields.accept(payload);
     normalized(text).unwrap();
 
@@ -120,7 +120,7 @@ proptest! {
         exercise(&text, &payload);
     }
 
-    /// A declaration is the same however its blanks are, and another if a field is missing.
+    /// Blanks do not change a declaration; a missing field does.
     #[test]
     fn any_declaration(text in declarations(), payload in vec(0u8..24, 0..64)) {
         exercise(text.as_bytes(), &payload);
@@ -142,7 +142,7 @@ proptest! {
         prop_assert!(!matches(&longer));
     }
 
-    /// The check of a string against a description of it in other words.
+    /// The check of a string, against a description of it in other words.
     #[test]
     fn any_string(offset in 0u32..24, len in 0u32..24, tail in vec(0u8..2, 0..16), relative: bool) {
         let kind = if relative { "__rel_loc" } else { "__data_loc" };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A wide cell of an element against a plain value, and interrupted at every point. What several
-//! CPUs do at once is in `loom.rs` and `crowd.rs`.
+//! A wide cell of an element, compared with a plain value, and interrupted at every point.
+//! `loom.rs` and `crowd.rs` test several CPUs at once.
 
 use std::cell::Cell;
 use std::cell::RefCell;
@@ -51,7 +51,7 @@ fn value(first: u64) -> Value {
     [first, !first, first.rotate_left(7)]
 }
 
-/// A task that finds a value being replaced again and again gives up.
+/// A reader gives up if the value is replaced again and again.
 #[test]
 fn retried() {
     let mut reads = 0;
@@ -108,8 +108,7 @@ fn words_that_lack_are_zero() {
     }
 }
 
-/// A decision is asked for the first word of the value, and a value that is not needed is not asked
-/// for.
+/// The decision gets the first word of the value, and a value that is not needed is not computed.
 #[test]
 fn is_replaced_if_so_decided() {
     let owned = Owned::new();
@@ -136,7 +135,7 @@ fn is_replaced_if_so_decided() {
     assert_eq!(owned.get(), Some([8, 9, 10]));
 }
 
-/// It gives up at some time, and what came between stays.
+/// A writer gives up after some tries, and the values written in between stay.
 #[test]
 fn gives_up() {
     for (decision, writes) in [(true, 1), (false, 3)] {
@@ -165,7 +164,7 @@ fn is_too_large() {
         assert_eq!(WideCell::size(words), None);
     }
     assert!(WideCell::new(&[]).is_none());
-    // No room for a buffer: nothing can be written.
+    // Without a buffer, nothing can be written.
     let state = [Atomic::new(0)];
     let cell = WideCell::new(&state).unwrap();
     assert!(!cell.write([1]));
@@ -248,9 +247,9 @@ proptest! {
     }
 }
 
-/// Runs `first` after `before`, interrupted by `second` at its `n`-th access, and asserts that it
-/// is as if one had come after the other, and that the cell is as good as new. Whether `first` has
-/// so many accesses.
+/// Runs `first` after `before`, interrupted by `second` at its `n`-th access, and asserts that the
+/// result is the same as if one had come after the other, and that the cell works as before.
+/// Returns whether the interrupt came.
 fn interrupted(n: usize, before: &[Operation], first: Operation, second: Operation) -> bool {
     let owned = Rc::new(Owned::new());
     let start = |plain: &mut Option<Value>| {
@@ -284,7 +283,7 @@ fn interrupted(n: usize, before: &[Operation], first: Operation, second: Operati
     came
 }
 
-/// Asserts that no buffer is busy: two contexts can write, one of which interrupts the other.
+/// Asserts that no buffer is busy: two contexts can write, one interrupting the other.
 fn assert_all_free(owned: &Rc<Owned>) {
     let accesses = (0..).take_while(|&n| {
         let handler = {
@@ -310,7 +309,7 @@ fn operations_interrupted_at_every_access() {
         Operation::Max(0),
     ];
     let write = Operation::Write;
-    // Of a cell that is unset, or whose current buffer is each of them.
+    // For a cell that is unset, or with each buffer as the current one.
     let befores = [
         &[][..],
         &[write(0)],
@@ -324,7 +323,7 @@ fn operations_interrupted_at_every_access() {
                 let accesses = (0..)
                     .take_while(|&n| interrupted(n, before, first, second))
                     .count();
-                // A claim has at most 9; tries are repeated at most once.
+                // A claim takes at most 9 accesses, and is repeated at most once.
                 assert!(
                     (1..=9 + WORDS + 8).contains(&accesses),
                     "{first:?}: {accesses}"
@@ -353,8 +352,8 @@ fn nest(owned: &Rc<Owned>, level: u64, points: &[usize], results: &Rc<RefCell<Ve
     results.borrow_mut().push(written);
 }
 
-/// Writers interrupt each other. Whatever the points, only the innermost of three may find no
-/// buffer; values are whole, and a reader sees one.
+/// Writers interrupt each other. At all points, only the innermost of three may find no buffer;
+/// values are whole, and a reader sees one.
 #[test]
 fn writers_interrupted_in_interrupts() {
     let most = 9 + WORDS + 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Strings and stacks of a hit, in memory that is not zeroed.
+//! Strings and stacks of a hit, in uninitialized memory.
 
 use std::mem::MaybeUninit;
 
@@ -51,7 +51,7 @@ proptest! {
         prop_assert!(stack.entries().is_empty());
         let done = stack.fill(most, |places| {
             let len = filled(places, &entries)?;
-            // SAFETY: So many were written.
+            // SAFETY: `filled` has written the first `len` places.
             Some(unsafe { &mut *(std::ptr::from_mut(&mut places[..len]) as *mut [u64]) })
         });
         let fits = most <= Stack::BEFORE + STACK_DEPTH && entries.len() <= most;

@@ -47,8 +47,8 @@ impl<T, A: Allocator> Box<T, A> {
 }
 
 impl<T: ?Sized, A: Allocator> Box<T, A> {
-    /// Takes over a value in memory of its own. Only the host has this, for values whose type is
-    /// only known by its traits: the kernel's [`Box`] is turned into one of those by the compiler.
+    /// Takes over a value in its own memory. Only the host has this, for trait objects: for the
+    /// kernel's [`Box`], the compiler does that conversion.
     pub fn of(inner: std::boxed::Box<T>) -> Result<Self, AllocError> {
         if size_of_val(&*inner) > 0 {
             fault::allocate(true)?;

@@ -70,7 +70,7 @@ impl<T: std::fmt::Debug> std::fmt::Debug for Arc<T> {
     }
 }
 
-/// A reference that somebody else holds.
+/// A borrowed reference, whose owner keeps the count.
 pub struct ArcBorrow<'a, T>(ManuallyDrop<Arc<T>>, PhantomData<&'a T>);
 
 impl<T> ArcBorrow<'_, T> {
@@ -80,7 +80,8 @@ impl<T> ArcBorrow<'_, T> {
     ///
     /// It is from [`Arc::into_raw`], and that reference is held as long as this exists.
     pub unsafe fn from_raw(ptr: *const T) -> Self {
-        // SAFETY: By the caller. It is not dropped here.
+        // SAFETY: The caller passes a pointer from `into_raw()` whose reference outlives this.
+        // `ManuallyDrop` keeps that reference's count.
         let held = unsafe { Arc::from_raw(ptr) };
         Self(ManuallyDrop::new(held), PhantomData)
     }

@@ -122,7 +122,8 @@ macro_rules! atomic_types {
                 }
                 #[cfg(loom)]
                 unsafe fn unsync_load(a: &Self::Host) -> Self {
-                    // SAFETY: The requirements are the same, and loom checks them.
+                    // SAFETY: The caller promises that all stores happened before, and loom checks
+                    // it.
                     unsafe { a.unsync_load() }
                 }
                 #[cfg(not(loom))]
@@ -237,7 +238,7 @@ impl<T: AtomicType> Atomic<T> {
     /// As for a plain read: all stores happened before.
     #[cfg(loom)]
     pub unsafe fn unsync_load(&self) -> T {
-        // SAFETY: The requirements are the same.
+        // SAFETY: The caller promises that all stores happened before.
         unsafe { T::unsync_load(&self.0) }
     }
 
@@ -247,7 +248,7 @@ impl<T: AtomicType> Atomic<T> {
         T::as_ptr(&self.0)
     }
 
-    /// The value, while nobody else can reach it.
+    /// The value; the exclusive reference rules out other accesses.
     #[cfg(not(loom))]
     pub fn get_mut(&mut self) -> &mut T {
         T::get_mut(&mut self.0)

@@ -25,7 +25,7 @@ use std::{sync::atomic::AtomicBool, sync::atomic::AtomicUsize, thread, thread_lo
 #[cfg(loom)]
 use loom::{sync::atomic::AtomicBool, sync::atomic::AtomicUsize, thread, thread_local};
 
-/// Most threads at one time.
+/// Largest number of threads at one time.
 #[cfg(not(loom))]
 const THREADS: usize = 256;
 
@@ -44,7 +44,7 @@ thread_local! {
 /// The counter of a thread.
 #[cfg_attr(loom, derive(Default))]
 struct Reader {
-    /// Whether a thread has it.
+    /// True while a thread uses the counter.
     taken: AtomicBool,
     /// Number of sections begun and ended.
     sections: AtomicUsize,
@@ -64,7 +64,7 @@ impl Reader {
 struct Thread {
     /// The index of its counter.
     reader: usize,
-    /// Its sections within each other.
+    /// Number of nested sections.
     depth: Cell<usize>,
 }
 
@@ -77,7 +77,8 @@ impl Thread {
         }
     }
 
-    /// Is in so many sections from now on. Counts if it is or was in none.
+    /// Sets the number of nested sections. Counts when a thread enters its outermost section, or
+    /// leaves it.
     fn nest(&self, depth: usize, ordering: Ordering) {
         if self.depth.replace(depth) == 0 || depth == 0 {
             READERS[self.reader].sections.fetch_add(1, ordering);
@@ -85,7 +86,7 @@ impl Thread {
     }
 }
 
-// In loom, a model has few threads, and the counters are gone when its last thread ends.
+// In loom, a model has few threads, and the counters are freed when its last thread ends.
 #[cfg(not(loom))]
 impl Drop for Thread {
     fn drop(&mut self) {

@@ -14,7 +14,8 @@ fn nanoseconds(unit: Unit) -> u64 {
     }
 }
 
-/// Whether `value` in `unit` is above 2^(index/2^scale): by the power 2^scale of both sides.
+/// Returns whether `value` in `unit` is above 2^(index/2^scale), by comparing the power 2^scale of
+/// both.
 fn is_above(value: u64, unit: Unit, scale: u8, index: i32) -> bool {
     let power = 1u32 << scale;
     let left = BigUint::from(value).pow(power);

@@ -46,7 +46,7 @@ pub(crate) const ERRORS: &[(&str, FilterErrorText, usize, Error)] = &[
     ("(!) u8 == 1", Errno, 0, P),
     ("!= 1", Errno, 0, P),
     ("'a' == comm", Errno, 0, P),
-    // Parentheses that the first pass sees otherwise.
+    // Parentheses that the first pass counts differently.
     ("(ip.function == odd)", TooManyOpen, 21, P),
     // Fields and operators.
     ("nosuch == 1", FieldNotFound, 7, I),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! From a filter to its program, and what that makes of hits.
+//! Exercise of filters: parsing, compiling, and matching records.
 
 use std::sync::OnceLock;
 

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Otherwise a prototype that names it first would declare one of its own. */
+/* Otherwise a prototype that mentions it first would declare a type of its own. */
 struct regex;
 
 typedef uint8_t u8;
@@ -302,7 +302,7 @@ static void tracing_log_err(struct trace_array *tr, const char *loc, const char 
 #include "types.h"
 #include "filter.h"
 
-/* One line is one command. */
+/* Each line is one command. */
 
 struct hit {
 	struct task task;

@@ -20,7 +20,7 @@ use rhist::filter::Symbols;
 use rhist::sync::PreemptOff;
 use FilterType::*;
 
-/// More than a word has bits, and not a multiple of them.
+/// More than the bits of a word, and not a multiple of them.
 pub(crate) const CPUS: usize = 70;
 
 type Field = (&'static str, &'static str, u32, u32, bool, FilterType);
@@ -191,7 +191,7 @@ impl Scene {
     /// Sets the field `name`, of any size up to 8, to a number.
     pub(crate) fn number(mut self, name: &str, number: u64) -> Self {
         let &(_, _, at, size, ..) = Self::field(name);
-        // Of a big-endian number the last bytes would be the right ones.
+        // In a big-endian number, these bytes would be the last ones.
         const { assert!(cfg!(target_endian = "little")) };
         let bytes = number.to_le_bytes();
         self.record[at as usize..][..size as usize].copy_from_slice(&bytes[..size as usize]);
@@ -216,7 +216,7 @@ impl Scene {
         self.number(name, word as u64)
     }
 
-    /// Sets the mask. The bits that stand for no CPU are set too.
+    /// Sets the mask. Bits beyond the last CPU are set, too.
     pub(crate) fn cpus(self, cpus: &[usize]) -> Self {
         let mut words = vec![0u64; CPUS.div_ceil(64)];
         for cpu in cpus.iter().copied().chain(CPUS..words.len() * 64) {
@@ -226,7 +226,7 @@ impl Scene {
         self.dynamic("mask", &bytes)
     }
 
-    /// Whether `filter` is for this hit.
+    /// Returns whether `filter` matches this hit.
     pub(crate) fn matches(&self, filter: &Filter) -> bool {
         let cpu = Cpu::enter(self.cpu);
         let hit = Hit::new(Record::new(&self.record), cpu.preempt(), self);
@@ -234,7 +234,7 @@ impl Scene {
     }
 }
 
-/// Filters ask for nothing but the name.
+/// Filters use only the name of the task.
 impl Context for Scene {
     fn time(&self, _: Clock) -> u64 {
         unreachable!()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Filters to try things with.
+//! Random filters.
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
@@ -226,7 +226,7 @@ fn joined(
         .boxed()
 }
 
-/// Predicates, most of them good ones.
+/// Predicates, mostly valid.
 pub(crate) fn predicates() -> BoxedStrategy<String> {
     const COMPARE: &[&str] = &["==", "!=", "<", "<=", ">", ">=", "&"];
     const EQUAL: &[&str] = &["==", "!="];
@@ -251,7 +251,7 @@ pub(crate) fn predicates() -> BoxedStrategy<String> {
     .boxed()
 }
 
-/// Expressions, most of them good ones.
+/// Expressions, mostly valid.
 pub(crate) fn expressions() -> BoxedStrategy<String> {
     predicates()
         .prop_recursive(5, 24, 2, |inner| {
@@ -313,7 +313,7 @@ pub(crate) fn pieces() -> BoxedStrategy<Vec<u8>> {
     vec(piece, 0..12).prop_map(|pieces| pieces.concat()).boxed()
 }
 
-/// Expressions with a few bytes less, more, or others.
+/// Expressions with a few bytes removed, added, or changed.
 pub(crate) fn mutated() -> BoxedStrategy<Vec<u8>> {
     let change = (
         any::<Index>(),

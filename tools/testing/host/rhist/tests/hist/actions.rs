@@ -62,7 +62,7 @@ fn onmax_saves_what_goes_with_the_maximum() {
     assert!(
         lines(&world, "sched_waking")[1].starts_with("\tmax: 18446744073709551615  comm: most ")
     );
-    // Each entry has its own.
+    // Each entry has its own values.
     wake(&world, 6, 1, b"six");
     let file = lines(&world, "sched_waking");
     assert!(file[0].contains("pid:          6"), "{file:?}");
@@ -93,8 +93,8 @@ fn onchange_saves_what_goes_with_the_last_change() {
     }
 }
 
-/// All kinds of fields can be saved. A process id with a comm is a number here, and a stack is not
-/// shown.
+/// All kinds of fields can be saved. A process id with a comm shows as a number here, and a stack
+/// is not shown.
 #[test]
 fn saved_fields() {
     let world = World::usual();
@@ -211,7 +211,7 @@ fn snapshots() {
     );
 }
 
-/// The parameters of `trace()`, wherever they come from.
+/// The parameters of `trace()`, from any source.
 #[test]
 fn parameters() {
     let world = World::usual();
@@ -265,7 +265,7 @@ fn parameters() {
             "number",
             vec![1400.into()],
         ),
-        // Other modifiers than that for times change nothing.
+        // Modifiers other than those of times change nothing.
         (
             "small(sched.sched_switch.next_prio.hex)",
             "small",
@@ -317,7 +317,7 @@ fn traces_of_changes() {
     assert_eq!(world.histogram("sched_waking", 0).missed(), 0);
 }
 
-/// Without references, onmatch is for each hit, whatever the other event.
+/// Without references, onmatch applies to each hit, whatever the other event.
 #[test]
 fn onmatch_without_references() {
     let world = World::usual();
@@ -329,7 +329,7 @@ fn onmatch_without_references() {
     assert_eq!(world.given("small"), [[110.into()]]);
 }
 
-/// A histogram of the synthetic event, whose variables are referred to.
+/// A histogram of the synthetic event, with references to its variables.
 #[test]
 fn chains() {
     let world = World::usual();
@@ -370,7 +370,7 @@ fn chains() {
     );
 }
 
-/// An event that makes itself happen does so until it is within itself too often, which is counted.
+/// An event whose histogram fires it again does so until it nests too deeply, which is counted.
 #[test]
 fn events_within_themselves() {
     let world = World::usual();

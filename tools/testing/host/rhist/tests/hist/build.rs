@@ -34,7 +34,7 @@ fn check(event: &EventDesc, cases: &[(&str, ErrorText, &str)]) {
     }
 }
 
-/// Checks an error about which C is silent: the sentence, and the place of the caret, which a `^`
+/// Checks an error that C does not log: the sentence, and the place of the caret, which a `^`
 /// marks.
 #[track_caller]
 fn own(event: &EventDesc, marked: &str, text: HintText, errno: Errno) {
@@ -57,7 +57,7 @@ fn fields_that_are_not_there() {
             ("keys=common_nosuch", FieldNotFound, "common_nosuch"),
             ("keys=a.b.nosuch", FieldNotFound, "nosuch"),
             ("keys=common_pid.b.hex", FieldNotFound, "hex"),
-            // The caret is under the first such text, wherever that is.
+            // The caret goes to the first occurrence of the text, wherever that is.
             ("keys=key", FieldNotFound, "keys=key"),
             ("keys=nosuch.hex", FieldNotFound, "nosuch.hex"),
             ("keys=pid-nosuch", FieldNotFound, "nosuch"),
@@ -67,7 +67,7 @@ fn fields_that_are_not_there() {
             ("keys=nosuch if pid > 1", FieldNotFound, "nosuch if pid > 1"),
         ],
     );
-    // An empty name is found at the start.
+    // The caret of an empty name is at the start.
     assert_eq!(
         error(&sched_waking(), "keys=pid,"),
         (Some(FieldNotFound), "", EINVAL)
@@ -79,7 +79,7 @@ fn generic_fields_have_no_bytes() {
     for name in ["cpu", "CPU", "comm", "COMM", "common_cpu", "common_comm"] {
         hist(&zoo(), &format!("keys={name}"));
     }
-    // A field of the event goes first.
+    // A field of the event takes precedence.
     let event = event(
         "x",
         "y",
@@ -150,7 +150,7 @@ fn modifiers() {
                 InvalidStrOperand,
                 "common_stacktrace",
             ),
-            // C takes these two, and computes with addresses.
+            // C accepts these two, and computes with addresses.
             ("keys=even.log2", BadFieldModifier, "log2"),
             ("keys=dyn.buckets=9", BadFieldModifier, "buckets=9"),
             ("keys=u8:x=u16.log2", BadFieldModifier, "u16.log2"),
@@ -171,7 +171,7 @@ fn sort_keys() {
             ("keys=pid:sort=prio", InvalidSortField, "prio"),
             ("keys=pid:sort=pid.up", InvalidSortModifier, "up"),
             ("keys=pid:sort=hitcount.up", InvalidSortModifier, "up"),
-            // The name is looked up first.
+            // The name is checked first.
             ("keys=pid:sort=prio.up", InvalidSortField, "prio.up"),
             ("keys=pid:sort=,pid", EmptySortField, "sort=,pid"),
             (
@@ -208,7 +208,7 @@ fn operands() {
             ("keys=6/0", DivisionByZero, "0"),
         ],
     );
-    // C does not say which.
+    // C does not name the field.
     for params in [
         "keys=u8.usecs+1",
         "keys=u8-u16.usecs",
@@ -297,9 +297,9 @@ fn references() {
             "nosuch",
         ),
         ("keys=u8+zoo.animals.$x", "x", FieldNotFound, "$x"),
-        // A sum is nothing that could stand in another place.
+        // A sum cannot take the place of a variable elsewhere.
         ("keys=u8:vals=$x:x=u8+u16", "x", FieldNotFound, "$x"),
-        // Nor is what another event calls so.
+        // Nor can a variable of that name in another event.
         ("keys=u8:vals=a.b.$x:x=u16", "x", FieldNotFound, "$x"),
     ] {
         let caret = |what| "hist:".len() + params.find(what).unwrap();
@@ -377,7 +377,7 @@ fn clocks() {
         assert_eq!(checked(&params), Ok(()), "{clock}");
     }
     assert_eq!(checked("keys=common_timestamp"), Ok(()));
-    // Only who asks for the time needs a clock.
+    // Only a trigger that uses the time needs a clock.
     assert_eq!(checked("keys=u8:clock=nosuch"), Ok(()));
     for params in [
         "keys=common_timestamp:clock=nosuch",
@@ -390,7 +390,7 @@ fn clocks() {
             (Some(SetClockFail), caret, EINVAL)
         );
     }
-    // Times in different units cannot be computed with.
+    // Times in different units cannot be combined.
     check(
         &event,
         &[(
@@ -426,7 +426,7 @@ fn duplicates() {
         "keys=common_timestamp",
         "keys=common_timestamp.usecs"
     ));
-    // Both are called common_cpu in the line: it is sorted by the first.
+    // Both are called common_cpu in the line, which sorts by the first.
     assert!(matches(
         "keys=common_cpu.buckets=16,cpu:sort=cpu",
         "keys=common_cpu.buckets=16,common_cpu:sort=common_cpu"
@@ -455,12 +455,12 @@ fn duplicates() {
     assert!(!matches("keys=pid+prio", "keys=pid+target_cpu"));
     assert!(!matches("keys=-(pid)", "keys=pid"));
     assert!(matches("keys=1+2", "keys=3"));
-    // C takes these for the same.
+    // C considers these the same.
     assert!(!matches("keys=pid+prio", "keys=pid-prio"));
     assert!(!matches("keys=pid+1", "keys=pid+2"));
     assert!(!matches("keys=pid.buckets=2", "keys=pid.buckets=3"));
     assert!(!matches("keys=1", "keys=2"));
-    // The same key in another event, as with named triggers: name, type, size, sign decide.
+    // The same key in another event, as with named triggers: name, type, size and sign decide.
     let like = |type_, size, signed| {
         use rhist::event::FilterType::Other;
         let other = super::events::event("a", "b", &[(type_, "pid", 40, size, signed, Other)]);

@@ -142,7 +142,7 @@ fn socket_addresses() {
         record().data_loc(61, &sockaddr(address, 3)).hit(&hist);
         assert_eq!(key(&hist), address.to_string());
     }
-    // Of another family, or cut.
+    // An unknown family, or a short address.
     let unknown = hist(&packet(), "keys=sock.ip");
     record().put(33, &[0; 28]).hit(&unknown);
     assert_eq!(key(&unknown), "::");
@@ -151,7 +151,7 @@ fn socket_addresses() {
     assert_eq!(key(&short), "::");
 }
 
-/// By the address, not by the number that a part of it is.
+/// By the address, not by a number in it.
 #[test]
 fn entries_are_sorted_by_address() {
     let v4 = |hist: &Arc<Histogram>, bytes: [u8; 4]| record().put(8, &bytes).hit(hist);
@@ -217,7 +217,7 @@ fn addresses_are_saved() {
     assert!(json.contains(saved), "{json}");
 }
 
-/// Memory with texts, in which the context of a hit reads.
+/// Memory with texts, which the context of a hit reads.
 struct Memory<'a>(&'a [u8]);
 
 /// Where it is.
@@ -356,7 +356,7 @@ fn where_they_cannot_be() {
     }
 }
 
-/// A histogram and a filter tell the same addresses apart, whichever kind of field they are in.
+/// A histogram and a filter agree on addresses, in all kinds of fields.
 #[test]
 fn filters() {
     let v6: IpAddr = "2001:db8::7".parse().unwrap();
@@ -415,7 +415,7 @@ fn networks_that_are_none() {
 }
 
 proptest! {
-    /// As the standard library parses and shows addresses.
+    /// The standard library parses and formats the address in the same way.
     #[test]
     fn any_address(octets: [u8; 16], v4: [u8; 4], port: u16) {
         let address = Ipv6Addr::from(octets);

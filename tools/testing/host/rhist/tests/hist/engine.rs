@@ -54,7 +54,7 @@ fn a_line_removes_its_trigger_although_its_names_mean_something_else_now() {
     world.add("sched_waking", "hist:keys=pid:v=prio");
     world.add("sched_switch", "hist:keys=next_pid:w=$v");
     let line = world.lines("sched_switch").remove(0);
-    // Now `v` is not unique.
+    // Now `v` is ambiguous.
     world.add("sched_wakeup", "hist:keys=pid:v=prio");
     world.add("sched_switch", &format!("!{line}"));
     assert!(world.lines("sched_switch").is_empty());
@@ -121,7 +121,7 @@ fn pause_cont_and_clear() {
 fn filters_decide_which_hits_count() {
     let world = World::usual();
     world.add("sched_switch", "hist:keys=next_pid if next_pid > 5");
-    // A trigger without a filter equals none that has one.
+    // A trigger without a filter differs from all triggers with one.
     world.add("sched_switch", "hist:keys=next_pid");
     for pid in 1..=9 {
         world.hit("sched_switch", &switch((b"a\0", 1), (b"b\0", pid)), NOW);
@@ -141,7 +141,7 @@ fn helpers_go_with_the_last_action() {
     let [first, second] = [action("small(target_cpu)"), action("signed(target_cpu)")];
     world.add("sched_switch", &first);
     assert_eq!(world.count(), 3);
-    // Both actions use one helper, if its variable fits.
+    // Both actions share one helper, if its variable fits.
     let _ = world.write("sched_switch", second.as_bytes());
     let with_both = world.count();
     world.add("sched_switch", &format!("!{first}"));

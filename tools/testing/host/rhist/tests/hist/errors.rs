@@ -49,7 +49,7 @@ fn refused(world: &World, event: &str, command: &str, log: Log<'_>, errno: Errno
     assert_eq!(users(), users_before, "{command}");
 }
 
-/// As [`refused`], for errors with `EINVAL`.
+/// Like [`refused`], for errors with `EINVAL`.
 fn invalid(world: &World, event: &str, cases: &[(&str, Log<'_>)]) {
     for (command, log) in cases {
         refused(world, event, command, log, EINVAL);
@@ -76,7 +76,7 @@ fn definitions() {
                 &[(DuplicateVar, "ts0")],
             ),
             ("keys=prio:v=pid,v=prio", &[(DuplicateVar, "v")]),
-            // The caret is under the first such letter.
+            // The caret goes to the first such letter.
             ("keys=pid:x=1,y", &[(MalformedAssignment, "ys=")]),
             ("keys=pid:x=", &[(EmptyAssignment, "x=")]),
             ("keys=pid:x=nosuch", &[(FieldNotFound, "nosuch")]),
@@ -89,12 +89,12 @@ fn definitions() {
             ("keys=pid:x=08", &[(ExpectNumber, "08")]),
         ],
     );
-    // Of different events they may have the same name, and a trigger may be removed whose variables
-    // exist.
+    // Variables of different events may have the same name, and a trigger may be removed even if
+    // another event has such a variable.
     world.add("sched_wakeup", "hist:keys=pid:ts0=common_timestamp.usecs");
     world.add("sched_waking", "!hist:keys=pid:ts0=common_timestamp.usecs");
     assert_eq!(world.trigger_file("sched_waking"), "");
-    // 16 are all that there can be.
+    // 16 is the maximum.
     world.add("zoo", &format!("hist:keys=u8:{}", variables(16, "u16")));
     world.add("zoo", &format!("!hist:keys=u8:{}", variables(16, "u16")));
     let many = format!("keys=u8:{}", variables(17, "u16"));
@@ -161,7 +161,7 @@ fn references() {
                     (FieldNotFound, "$ts"),
                 ],
             ),
-            // Another event has it, or none of that name.
+            // Another event has the variable, or none does.
             (
                 "keys=next_pid:x=sched.sched_wakeup.$only",
                 &[(VarNotFound, "only"), (FieldNotFound, "$only")],
@@ -179,7 +179,7 @@ fn references() {
                 "keys=next_pid:x=ftrace.print.$printed",
                 &[(VarNotFound, "printed"), (FieldNotFound, "$printed")],
             ),
-            // Itself, also by its full name.
+            // Its own variable, also by the full name.
             (
                 "keys=next_pid:x=$x",
                 &[(VarNotFound, "x"), (FieldNotFound, "$x")],
@@ -247,7 +247,7 @@ fn references() {
         &[(DivisionByZero, "$zero")],
         EDOM,
     );
-    // Not by its full name only.
+    // A unique name, a full name, and a name in the handler's event are accepted.
     world.add("sched_switch", "hist:keys=next_pid:x=$printed");
     world.add(
         "sched_switch",
@@ -392,7 +392,7 @@ fn syntax_of_actions() {
                 &[(ActionMismatch, "snapshot")],
             ),
             ("keys=next_pid:ondemand($x).save(next_pid)", &[]),
-            // Before fields are looked at.
+            // Reported before fields are checked.
             ("keys=nosuch:onmax($x)", &[(ActionNotFound, "")]),
         ],
     );
@@ -465,7 +465,7 @@ fn tracked_variables() {
                 "keys=next_pid:lat=next_prio:onmax(lat).number($nosuch)",
                 &[(OnxNotVar, "lat")],
             ),
-            // No other variable may be called so.
+            // The name is reserved for the action.
             (
                 "keys=next_pid:__max=next_prio:onmax($__max).snapshot()",
                 &[(OnxVarCreateFail, "")],
@@ -620,7 +620,7 @@ fn parameters() {
             "number(common_stacktrace)",
             &[(SynthTypeMismatch, "common_stacktrace")],
         ),
-        // A field counts as unsigned.
+        // A field counts as unsigned here.
         (own, "small(next_pid)", &[(SynthTypeMismatch, "next_pid")]),
         (
             own,
@@ -632,7 +632,7 @@ fn parameters() {
             "small(nosuch)",
             &[(FieldNotFound, "nosuch"), (FieldVarParseFail, "nosuch")],
         ),
-        // Of the event that it names.
+        // Fields of the event that it names.
         (
             own,
             "small(sched.nosuch.pid)",
@@ -681,7 +681,7 @@ fn parameters() {
                 (HistNotFound, "target_cpu"),
             ],
         ),
-        // A variable is called so.
+        // A variable has this name already.
         (
             "keys=next_pid:next_comm=next_prio:onmax($next_comm)",
             "text(next_comm)",
@@ -710,7 +710,7 @@ fn parameters() {
         (HistCreateFail, "nosuch"),
     ];
     invalid(&world, "sched_switch", &[(&half, log)]);
-    // Nothing is logged of what succeeds in the end.
+    // A command that succeeds in the end logs nothing.
     world.add("sched_switch", &format!("hist:{other}.small(target_cpu)"));
     assert_eq!(world.log(), []);
 }
@@ -765,7 +765,7 @@ fn removal() {
     world.add("sched_switch", &format!("!{switch}"));
     assert_eq!(world.lines("sched_waking").len(), 1);
     assert_eq!(world.users(), 0);
-    // A removal has the errors of its names.
+    // The command of a removal is checked for wrong names, too.
     let missing = b"!hist:keys=next_pid:lat=common_timestamp.usecs-$nosuch";
     assert_eq!(
         world.write("sched_switch", missing).unwrap_err().errno,
@@ -782,7 +782,7 @@ fn refused_removal(world: &World, event: &str, command: &str) {
     assert_eq!((error.text, error.errno), (None, EBUSY), "{command}");
 }
 
-/// A helper serves all triggers that need it, and goes with the last.
+/// A helper serves all triggers that need it, and is removed with the last.
 #[test]
 fn shared_helpers() {
     let world = World::usual();
@@ -820,7 +820,7 @@ fn duplicates() {
         "sched_switch",
         "hist:keys=next_pid:onmatch(sched.sched_waking).trace(small,next_prio)",
     );
-    // Written in another way, it is the same.
+    // The same, with other blanks.
     let same = b"hist:keys=next_pid:onmatch(sched.sched_waking).trace(small, prev_prio )";
     assert_eq!(world.write("sched_switch", same).unwrap_err().errno, EEXIST);
     let other = [
@@ -831,7 +831,7 @@ fn duplicates() {
     for other in other {
         world.add("sched_switch", other);
     }
-    // Histograms of a name have the same variables and actions.
+    // Histograms of one name must have the same variables and actions.
     world.add("sched_waking", "hist:keys=pid:name=n:x=prio");
     let other = "hist:keys=pid:name=n:y=prio";
     let mismatch = world.write("sched_wakeup", other.as_bytes()).unwrap_err();
@@ -841,7 +841,7 @@ fn duplicates() {
         (Some(NamedMismatch), caret)
     );
     world.add("sched_wakeup", "hist:keys=pid:name=n:x=prio");
-    // Only one can take snapshots.
+    // Only one trigger can take snapshots.
     let snapshot = |v| format!("hist:keys=next_pid:{v}=next_prio:onmax(${v}).snapshot()");
     world.add("sched_switch", &snapshot("x"));
     let busy = world

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Events and records to test with, and the way from a trigger's text to a histogram.
+//! Events and records for tests, and the steps from a trigger's text to a histogram.
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
@@ -119,7 +119,7 @@ pub(crate) fn zoo() -> EventDesc {
     )
 }
 
-/// Where the fields of [`zoo`] end.
+/// Offset behind the fields of [`zoo`].
 pub(crate) const ZOO_END: usize = 147;
 
 /// Builds the histogram of `params`, the text after `hist:`.
@@ -244,7 +244,7 @@ impl Bytes {
     pub(crate) fn hit_in(&self, hist: &Histogram, cpu: usize, comm: &[u8; 16]) {
         let (cpu, context) = (Cpu::enter(cpu), Then(comm));
         let hit = Hit::new(Record::new(&self.0), cpu.preempt(), &context);
-        // No action has one here.
+        // No action has a target here.
         hist.hit(hist.program(), &Targets::default(), &hit);
     }
 
@@ -260,7 +260,7 @@ pub(crate) const TIME: u64 = 123_456_789;
 /// The stack of all hits.
 pub(crate) const STACK: [u64; 3] = [0x1010, 0x2020, 0x3030];
 
-/// When and where all hits happen, and in a task of what name.
+/// Context of all hits: time, stack, and the name of the task.
 struct Then<'a>(&'a [u8; 16]);
 
 impl Context for Then<'_> {
@@ -336,7 +336,7 @@ impl Hits for Histogram {
     }
 }
 
-/// [`Functions`], whose reader is killed each second time.
+/// [`Functions`], with a signal to the reader on each second check.
 #[derive(Default)]
 struct Interrupted(Cell<bool>);
 
@@ -394,7 +394,7 @@ pub(crate) fn view(hist: &Arc<Histogram>) -> View<'_> {
     }
 }
 
-/// The text that `show` makes, as far as it is text.
+/// The output of `show` as text.
 pub(crate) fn text(show: impl FnOnce(&mut Text) -> KernelResult) -> String {
     let mut out = Text::new();
     show(&mut out).unwrap();
@@ -406,7 +406,7 @@ pub(crate) fn show_file<'a>(out: &mut Text, views: impl Iterator<Item = View<'a>
     show_pieces(out, views, &Functions)
 }
 
-/// As [`show_file`], with these names.
+/// Like [`show_file`], with these names of functions.
 pub(crate) fn show_pieces<'a>(
     out: &mut Text,
     views: impl Iterator<Item = View<'a>>,
@@ -424,7 +424,7 @@ pub(crate) fn show_jsonl<'a>(
     show_whole(out, show::HistFile::jsonl(views, &ORIGIN)?, names)
 }
 
-/// Where and when all histograms are read.
+/// System, event and times of all readings.
 pub(crate) const ORIGIN: Origin<'static> = Origin {
     system: b"test",
     event: b"zoo",

@@ -54,7 +54,7 @@ pub(crate) fn exercise(written: &[u8], check: fn(&str)) {
     }
 }
 
-/// Parses and builds. Large maps take long to make, and do nothing that small ones do not.
+/// Parses and builds. Large maps take long to make, and behave like small ones.
 fn added(params: &[u8]) -> Result<(Trigger, Arc<Histogram>), Error> {
     let mut trigger = Trigger::parse(params)?;
     trigger.size.get_or_insert_default().bits = MAP_BITS_MIN;
@@ -77,7 +77,7 @@ fn line_of(trigger: &Trigger, hist: &Arc<Histogram>) -> Vec<u8> {
     line.as_bytes().to_vec()
 }
 
-/// Counts records that differ: full, with strings, cut, and with nothing in it.
+/// Counts different records: full, with strings, cut short, and empty.
 fn count(hist: &Histogram) {
     let full = Bytes::new(ZOO_END);
     let cut = Bytes(full.0[..30].to_vec());

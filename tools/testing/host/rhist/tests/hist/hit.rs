@@ -92,7 +92,7 @@ fn name_of_the_task() {
         let entry = format!("{{ {name}: {:<50} }} hitcount:          2", "init");
         assert_eq!(entries(&hist), [entry]);
     }
-    // Torn by a rename: no NUL at all.
+    // Torn by a rename: without any NUL.
     let hist = hist(&zoo(), "keys=common_comm");
     Bytes::new(ZOO_END).hit_in(&hist, 0, b"0123456789abcdef");
     assert_eq!(key(&hist), "common_comm: 0123456789abcde");
@@ -128,7 +128,7 @@ fn what_follows_the_nul_of_a_static_string_tells_keys_apart() {
     record.clone().put(51 + 15, b"x").hit(&hist);
     let entries = entries(&hist);
     let entry = |n| format!("{{ even: {:<50} }} hitcount: {n:>10}", "same");
-    // The array's last byte does not.
+    // In the array, the last byte does not count.
     assert_eq!(entries, [entry(1), entry(2)]);
 }
 
@@ -158,7 +158,7 @@ fn dynamic_strings() {
     }
 }
 
-/// A short one is found in another way than a long one, and than one that is new.
+/// A short string takes another path than a long one, and so does a new one.
 #[test]
 fn dynamic_strings_of_each_length() {
     let hist = hist(&zoo(), "keys=dyn");

@@ -63,7 +63,8 @@ fn by_name() {
     assert_eq!(world.histogram("sched_switch", 0).unresolved(), 2);
 }
 
-/// By one number that counts, by a number with strings beside it, by nothing of the key at all.
+/// By one number that counts, by a number with strings beside it, or by something outside of the
+/// key.
 #[test]
 fn any_keys() {
     for keys in [
@@ -85,7 +86,7 @@ fn any_keys() {
     }
 }
 
-/// Strings are looked up as they are counted by.
+/// Strings are looked up in the same form as they are counted.
 #[test]
 fn by_strings() {
     let world = World::usual();
@@ -153,7 +154,7 @@ fn line(params: &str) -> String {
     line
 }
 
-/// The line of a trigger has all of it in one place, and removes it.
+/// The line of a trigger has the clause in one place, and removes the trigger.
 #[test]
 fn lines() {
     assert_eq!(
@@ -318,7 +319,7 @@ fn errors() {
     );
 }
 
-/// Values that find no room for their bucket are counted, and still in count, extremes and average.
+/// Values without room for their bucket are counted, and still in count, extremes and average.
 #[test]
 fn no_room_for_buckets() {
     let hist = super::events::hist(
@@ -354,7 +355,7 @@ fn no_room_for_buckets() {
     assert!(squeezed.contains(&format!(" max: {max} ")), "{squeezed}");
 }
 
-/// `hist_debug` has it behind all that C shows.
+/// `hist_debug` shows it behind all of C's lines.
 #[test]
 fn debug() {
     let world = World::usual();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The `hist_jsonl` file: every line is as its schema says, and says what `hist` does.
+//! The `hist_jsonl` file: every line matches its schema, and has the same contents as `hist`.
 
 use std::collections::BTreeSet;
 
@@ -128,7 +128,7 @@ fn read(file: &str) -> Vec<Said> {
     all
 }
 
-/// Reads a file, only to see that it can be read.
+/// Reads a file to check that it can be parsed.
 pub(crate) fn check(file: &str) {
     read(file);
 }
@@ -230,7 +230,7 @@ fn a_file() {
     assert_eq!(header["boot_id"], Value::Null);
 }
 
-/// The keys of what counts a record of [`zoo`].
+/// The keys of a histogram that has counted a record of [`zoo`].
 #[track_caller]
 fn keys(params: &str, record: &Bytes) -> (Value, Value) {
     let hist = hist(&zoo(), params);
@@ -465,7 +465,8 @@ fn distributions() {
     let [_, signed, unsigned] = &said.entries[0]["values"].as_array().unwrap()[..] else {
         panic!();
     };
-    // 1 µs ends bucket -1; 3 µs is in the one from 2^(12/8), 5 µs in that from 2^(18/8).
+    // 1 µs is the end of bucket -1; 3 µs is in the bucket from 2^(12/8), 5 µs in the one from
+    // 2^(18/8).
     assert_eq!(signed["positive"], json!({"-1": 1, "0": 1, "12": 1}));
     assert_eq!(signed["negative"], json!({"18": 1}));
     assert_eq!(
@@ -529,7 +530,7 @@ fn what_is_lost() {
     });
     assert_eq!(in_buckets.sum::<u64>() + sum("no_bucket"), sum("hits"));
     assert!(sum("no_bucket") > 0);
-    // Each entry says how many of its own.
+    // Each entry has the number of its own buckets.
     let of_entries = buckets.iter().map(|distribution| {
         let counts = distribution["positive"].as_object().unwrap();
         let counts = counts.values().map(|count| count.as_u64().unwrap());
@@ -581,7 +582,7 @@ fn variables() {
         before.entries[0]["variables"],
         json!([1000, -4, comm, {"stack": frames}, 5])
     );
-    // One that is read unsets it; to be shown does not.
+    // A read-once variable is unset by a hit; showing it does not unset it.
     let record = switch((b"before", 1), (b"woken", 5));
     world.hit(
         "sched_switch",
@@ -661,8 +662,8 @@ fn a_part_of_a_file() {
     assert!(complete(&file));
 }
 
-/// Large files come in pieces, which end with a line, each whenever it is asked for, and once more
-/// after an error.
+/// Large files come in pieces, which end with a line. Each is made on demand, and once more after
+/// an error.
 #[test]
 fn pieces() {
     let event = sched_waking();
@@ -861,7 +862,7 @@ proptest! {
                 let (low, high) = ((f64::from(index) * width).exp2(), (f64::from(index + 1) * width).exp2());
                 let within = values.iter().filter(|&&value| {
                     let value = value as f64 * f64::from(sign);
-                    // As far as floating point knows.
+                    // Within the precision of floating point.
                     value > low * (1.0 - 1e-12) && value <= high * (1.0 + 1e-12)
                 });
                 let count = count.as_u64().unwrap();

@@ -32,8 +32,7 @@ fn building() {
     }
 }
 
-/// Triggers with variables and actions. One that fails leaves nothing, not even a helper of the
-/// triggers that it needs.
+/// Triggers with variables and actions. A failed one leaves nothing, not even a helper trigger.
 #[test]
 fn adding() {
     let world = World::usual();

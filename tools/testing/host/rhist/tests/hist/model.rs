@@ -90,7 +90,7 @@ proptest! {
         prop_assert_eq!((hist.hits(), hist.drops()), (keys.len() as u64 - drops, drops));
     }
 
-    /// Sums of products, from left to right, against the same done with 128 bits.
+    /// Sums of products, from left to right, against the same computation with 128 bits.
     #[test]
     fn expressions(
         operands in prop::collection::vec((0usize..4, 0u8..4), 1..=4),
@@ -131,7 +131,7 @@ proptest! {
             text = format!("-({text})");
             result = -result;
         }
-        // A minus inside the parentheses would be the root.
+        // A minus inside the parentheses would become the root of the expression.
         prop_assume!(!text.starts_with("-(") || text.matches('-').count() == 1);
         let hist = hist(&zoo(), &format!("keys={text}"));
         Bytes::new(ZOO_END)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Whole triggers on random records, against the simplest that could be right: every key of every
-//! record is made anew, with numbers of 128 bits, and looked up in a sorted map.
+//! Whole triggers on random records, against the simplest correct model: every key of every record
+//! is made anew, with numbers of 128 bits, and looked up in a sorted map.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -73,7 +73,7 @@ impl Event {
         record.hit_in(hist, self.cpu, &comm);
     }
 
-    /// Number `n` as it is meant.
+    /// Number `n` with its sign.
     fn number(&self, n: usize) -> i128 {
         let (_, _, size, signed) = NUMBERS[n];
         let values = 1i128 << (8 * size);
@@ -151,7 +151,7 @@ impl Sum {
         }
     }
 
-    /// Whether it can be negative: a quotient cannot.
+    /// Returns whether it can be negative: a quotient cannot.
     fn is_signed(&self) -> bool {
         let mut minus = self.negative;
         let mut terms = vec![NUMBERS[self.first].3];
@@ -214,7 +214,8 @@ fn any_sum() -> impl Strategy<Value = Sum> {
         })
         .prop_map(|(first, mut rest, constant, negative)| {
             if negative {
-                // At most three operators, and no minus in the parentheses: it would be the root.
+                // At most three operators, and no minus in the parentheses: it would become the
+                // root.
                 rest.truncate(1);
                 rest.iter_mut().for_each(|it| it.0 = '*');
             }
@@ -276,7 +277,7 @@ impl Key {
             }
     }
 
-    /// Whether two of the kind are more than a key may have.
+    /// Returns whether two keys of this kind would be too long.
     fn is_long(&self) -> bool {
         matches!(self, Key::Dynamic | Key::Relative | Key::Comm)
     }
@@ -413,8 +414,8 @@ fn quantile(numbers: &[i128], part: u64, unit: Unit, scale: u8, signed: bool) ->
     let most = first.unsigned_abs().max(last.unsigned_abs());
     let tenths = match most < 100_000 {
         true => {
-            // The tenth below the geometric mean or the one above, whichever is off by less at
-            // worst.
+            // The tenth below the geometric mean or the one above, whichever has the smaller worst
+            // error.
             let (small, large) = (first.abs().min(last.abs()), first.abs().max(last.abs()));
             let below = (square * 100).isqrt() as i128;
             let worst = |tenths: i128| {
@@ -526,7 +527,7 @@ impl Value {
         }
     }
 
-    /// A number as it is meant.
+    /// A number with its sign.
     fn meant(&self, number: u64) -> i128 {
         match self.is_signed() {
             true => (number as i64).into(),
@@ -582,7 +583,7 @@ impl Value {
             .unwrap()
     }
 
-    /// The average, which wraps as sums do, but not beyond the extremes if they are shown, too.
+    /// The average, which wraps like sums, but stays within the extremes if they are shown, too.
     fn avg(&self, whole: &Whole, numbers: &[u64]) -> i128 {
         let sum = numbers
             .iter()
@@ -634,7 +635,7 @@ impl Value {
 }
 
 /// C's percentage: exact for parts that can be multiplied by 10000, otherwise of the total without
-/// its last four digits; an error if it is more than 32 bits hold, all of them set included.
+/// its last four digits; an error if it does not fit into 32 bits, or has all of them set.
 fn hundredths(part: u64, whole: u64) -> Option<u32> {
     let (part, whole) = match part {
         0 => return Some(0),
@@ -721,7 +722,7 @@ struct Whole {
     limit: Option<u64>,
 }
 
-/// An entry: an event that was counted in it, and the numbers of all its events by values.
+/// An entry: one event that it has counted, and the numbers of all its events by values.
 type Entry<'a> = (&'a Event, Vec<Vec<u64>>);
 
 impl Whole {

@@ -33,7 +33,7 @@ fn world() -> Arc<World> {
 
 const STACKS: [[u64; 31]; 2] = [[0x7000; 31], [0x9000; 31]];
 
-/// A name of which no part is in another one.
+/// A name that shares no part with other names.
 fn name(n: usize) -> [u8; 15] {
     [b'a' + (n % 26) as u8; 15]
 }
@@ -49,7 +49,7 @@ fn wake(world: &World, cpu: usize, n: usize) {
     world.hit("sched_waking", &waking(&name(n), 5), moment);
 }
 
-/// A switch at a time after all.
+/// A switch that is later than all wakeups.
 fn switch_to(world: &World, cpu: usize, n: usize) {
     let moment = Moment {
         cpu,
@@ -103,7 +103,7 @@ fn check(world: &World, switches: usize) -> usize {
 }
 
 /// At every point of a hit another hit comes on the same CPU, of the same event or of the other
-/// one, and another one within that.
+/// one, and a third one at every point of that.
 #[test]
 fn interrupts() {
     type Event = fn(&World, usize, usize);
@@ -134,7 +134,7 @@ fn interrupts() {
                 break;
             }
             switch_to(&world, 2, 5);
-            // The third one may have come too late to come.
+            // The third hit may have had no point left.
             let hist = world.histogram("sched_switch", 0);
             let switches = (hist.hits() + hist.unresolved()) as usize;
             let least = is_switch(before) + is_switch(first) + is_switch(second) + 1;

@@ -48,7 +48,7 @@ fn dynamic_fields() {
     assert_eq!(Record::new(&bytes).data_loc(4), b"text\0");
     bytes[4..8].copy_from_slice(&word(0, 5));
     assert_eq!(Record::new(&bytes).rel_loc(4), b"text\0");
-    // Too long, beginning behind the end, and a word that is not in the record.
+    // Too long, beginning behind the end, and a word that lies outside of the record.
     bytes[4..8].copy_from_slice(&word(10, 0xffff));
     assert_eq!(Record::new(&bytes).data_loc(4), b"xt\0");
     bytes[4..8].copy_from_slice(&word(0xffff, 0xffff));

@@ -50,7 +50,7 @@ fn switch_to(world: &World, pid: i32, time: u64) {
     world.hit("sched_switch", &record, Moment { time, ..NOW });
 }
 
-/// Each name means one variable, whatever the others are called.
+/// Each name is resolved to one variable, whatever other variables are called.
 #[test]
 fn order_of_resolution() {
     let world = World::usual();
@@ -69,11 +69,11 @@ fn order_of_resolution() {
         ("keys=next_pid:vals=$k", "k", 2400),
         ("keys=next_pid:vals=sched.sched_waking.$ts", "sched.sched_waking.$ts", 1000),
         ("keys=next_pid:vals=sched.sched_wakeup.$ts", "sched.sched_wakeup.$ts", 2000),
-        // The events of the handlers come first.
+        // The events of handlers come first.
         ("keys=next_pid:vals=$ts:onmatch(sched.sched_waking).small(next_prio)", "ts", 1000),
         ("keys=next_pid:vals=$ts:onmatch(sched.sched_wakeup).small(next_prio)", "ts", 2000),
         ("keys=next_pid:vals=$k:onmatch(sched.sched_waking).small(next_prio)", "k", 2400),
-        // A full name before them.
+        // A full name comes before them.
         (
             "keys=next_pid:vals=sched.sched_wakeup.$ts:onmatch(sched.sched_waking).small(next_prio)",
             "sched.sched_wakeup.$ts",
@@ -88,7 +88,7 @@ fn order_of_resolution() {
     {
         world.add("sched_switch", &format!("hist:{trigger}"));
         switch_to(&world, 5, 3000);
-        // It is added up for each hit since.
+        // Each hit has added to it.
         assert_eq!(value(&world, n, name), expected, "{trigger}");
     }
 }
@@ -108,7 +108,7 @@ fn what_is_substituted_is_a_copy() {
     );
 }
 
-/// An expression is copied as a whole, for a variable, a key, and an operand; and only after its
+/// An expression is copied as a whole into a variable, a key, or an operand; and only after its
 /// variable.
 #[test]
 fn expressions_are_copied() {
@@ -133,7 +133,7 @@ fn expressions_are_copied() {
     assert!(entry.contains("  l:       8000  m:       8000"), "{entry}");
 }
 
-/// References that are not found: the hit counts for nothing, and that is counted.
+/// References without a value: the hit is ignored, and counted as unresolved.
 #[test]
 fn unresolved_hits() {
     let world = World::usual();
@@ -179,7 +179,7 @@ fn read_once() {
     let hits = || [0, 1, 2].map(|n| world.histogram("sched_switch", n).hits());
     wake(&world, "sched_waking", 5, 10);
     switch_to(&world, 5, 20);
-    // The first has taken it.
+    // The first trigger has taken the value.
     assert_eq!(hits(), [1, 0, 0]);
     switch_to(&world, 5, 20);
     assert_eq!(hits(), [1, 0, 0]);
@@ -209,7 +209,7 @@ fn read_once() {
     assert_eq!((hist.hits(), hist.unresolved()), (1, 2));
 }
 
-/// A longer key is never found; of a shorter one this one has to begin with.
+/// A longer key is never found; a shorter one is found if this one begins with it.
 #[test]
 fn keys_of_other_sizes() {
     let world = World::usual();
@@ -250,7 +250,7 @@ fn keys_of_other_sizes() {
     assert_eq!(world.histogram("sched_switch", 1).hits(), 1);
 }
 
-/// A number with sign and width of its field, as 64 bits.
+/// A number with its field's sign and width, extended to 64 bits.
 #[test]
 fn numbers() {
     let world = World::usual();
@@ -323,7 +323,7 @@ fn computed_values() {
             "sched_switch",
             &format!("hist:keys=next_pid:{name}={expression}"),
         );
-        // As a value it is not shown, a variable of it is.
+        // A value with it is not shown, a variable with it is.
         world.add("zoo", &format!("hist:keys=u64:vals=${name}"));
         wake(&world, "sched_waking", 5, 1);
         switch_to(&world, 5, 1);
@@ -386,7 +386,7 @@ fn aliases() {
     assert!(world.lines("sched_switch")[0].contains(":a=$ts0,b=$name,c=$st:"));
     wake(&world, "sched_waking", 5, 5000);
     switch_to(&world, 5, 6000);
-    // Changes nothing of the copies.
+    // This changes only the original.
     world.hit(
         "sched_waking",
         &waking(b"renamed", 5),
@@ -403,7 +403,7 @@ fn aliases() {
         world.given("stacked"),
         [[Given::Stack(vec![0x1010, 0x2020, 0x3030]), 5.into()]]
     );
-    // The unit goes with it.
+    // The unit is copied, too.
     world.add("sched_wakeup", "hist:keys=pid:d=common_timestamp.usecs-$a");
     let error = world
         .write("sched_wakeup", b"hist:keys=pid:e=common_timestamp-$a")
@@ -414,7 +414,7 @@ fn aliases() {
     );
 }
 
-/// Strings of every kind, as far as they are one, with room for a NUL.
+/// Strings of every kind, up to their end, with room for a NUL.
 #[test]
 fn strings() {
     let world = World::usual();
@@ -490,7 +490,8 @@ fn strings() {
     assert_eq!(world.given("text"), [["<idle>".into()]]);
 }
 
-/// A variable of a stack in the record has that stack: as many entries as the record says, and has.
+/// A variable of a stack in the record has that stack: as many entries as the record says, limited
+/// by its size.
 #[test]
 fn stacks() {
     let world = World::usual();
@@ -542,7 +543,7 @@ fn stacks() {
     assert_eq!(given, [[Given::Stack(vec![0x5000; 31]), 5.into()]]);
 }
 
-/// 16 references are all that there can be; the 16th is found.
+/// 16 references is the maximum; the 16th is found.
 #[test]
 fn as_many_references_as_there_can_be() {
     let world = World::usual();
@@ -608,7 +609,7 @@ fn what_can_share_a_histogram() {
         ("u64", "1-u64", "y=$x", false),
         ("s64-1", "u64-1", "vals=($x).min", true),
         ("u64", "u64/2", "vals=($x).min", true),
-        // As many bytes of another kind.
+        // The same size, but another kind.
         ("text", "u64", "y=$x", false),
     ] {
         let (a, b) = (trigger(a, rest), trigger(b, rest));

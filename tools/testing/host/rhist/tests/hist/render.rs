@@ -95,7 +95,7 @@ fn pieces() {
     }
 }
 
-/// Nothing is made of a snapshot that nobody waits for.
+/// Sorting a snapshot stops when its check returns an error.
 #[test]
 fn a_snapshot_that_is_given_up() {
     use kernel::error::code::EINTR;
@@ -242,7 +242,7 @@ fn lines() {
             "keys=common_pid",
             "keys=common_pid:vals=hitcount:sort=hitcount:size=2048",
         ),
-        // C says common_cpucommon_cpu, which it does not understand itself.
+        // C prints common_cpucommon_cpu, which it does not accept itself.
         (
             "keys=common_cpu",
             "keys=common_cpu:vals=hitcount:sort=hitcount:size=2048",
@@ -273,7 +273,7 @@ fn lines() {
     }
 }
 
-/// A trigger's line, less its bracket, removes the trigger.
+/// A trigger's line, without the state in brackets, removes the trigger.
 #[test]
 fn lines_are_commands() {
     for params in [
@@ -370,7 +370,7 @@ fn expressions() {
         shown("keys=prio/pid", &[0]),
         ["{ prio/pid: 18446744073709551615 } hitcount:          1"]
     );
-    // As values they are summed up, and sorted by, and not shown.
+    // As values they are summed up and can be sorted by, but are not shown.
     assert_eq!(
         shown(
             "keys=pid:vals=pid*2,prio:sort=pid*2.descending",
@@ -391,7 +391,7 @@ fn hex() {
         ["{ pid: fffffffffffffffe } hitcount:          1"]
             .map(|entry| format!("{entry}  prio:         78  hitcount:          1"))
     );
-    // Of a string: its first eight bytes, a number in the CPU's order.
+    // A string as a number: its first eight bytes, in the CPU's byte order.
     let number = u64::from_ne_bytes(*b"comm\0\0\0\0");
     assert_eq!(
         shown("keys=comm.hex", &[1]),
@@ -426,7 +426,7 @@ fn names_of_tasks() {
     hit(7, b"second\0\0\0\0\0\0\0\0\0\0");
     hit(0, b"swapper/0\0\0\0\0\0\0\0");
     for _ in 0..3 {
-        // As a task that renames itself to nothing.
+        // Like a task that renames itself to an empty name.
         hit(12345, &[0; 16]);
     }
     for _ in 0..4 {
@@ -515,7 +515,7 @@ fn percent_and_graph() {
         shown("keys=pid:vals=pid.percent,pid.graph:nohitcount", &[0]),
         ["{ pid:          0 }  pid (%):   0.00  pid:                     "]
     );
-    // The largest numbers; a total that has wrapped around to zero.
+    // The largest numbers; and a total that has wrapped around to zero.
     assert_eq!(
         shown("keys=pid:vals=pid.percent:sort=pid", &[-1]),
         ["{ pid: 18446744073709551615 } hitcount:          1  pid (%): 100.00"]
@@ -529,8 +529,8 @@ fn percent_and_graph() {
     );
 }
 
-/// A total that has wrapped around, to less than one of its parts: what C shows for a part of 32
-/// bits of hundredths, and an error where it would show the low 32 bits of more.
+/// A total that has wrapped around to less than one of its parts: C's output if the part fits into
+/// 32 bits of hundredths, and an error where C would show the low 32 bits of a larger one.
 #[test]
 fn percent_of_a_wrapped_total() {
     let shown = |part: u64, total: u64| {
@@ -547,7 +547,7 @@ fn percent_of_a_wrapped_total() {
     assert_eq!(shown(most - 1, 10000), " 42949672.94");
     assert_eq!(shown(most, 10000), "[ERROR]");
     assert_eq!(shown(most + 1, 10000), "[ERROR]");
-    // From here on the total loses its last four digits first.
+    // From here on, the percentage uses the total without its last four digits.
     let large = u64::MAX / 10000;
     assert_eq!(shown(large - 1, large), "  99.99");
     assert_eq!(shown(large, large), " 100.00");
@@ -556,7 +556,7 @@ fn percent_of_a_wrapped_total() {
     assert_eq!(shown(0, 0), "   0.00");
 }
 
-/// Where the fields of a compound key are, and that strings do not run into one another.
+/// Fields of a compound key are at the right places, and strings do not run into one another.
 #[test]
 fn compound_keys() {
     let hist = hist(&zoo(), "keys=dyn,u8,odd:vals=u16,s8");
@@ -674,7 +674,7 @@ fn times() {
             "keys=common_timestamp-456789",
             "{ common_timestamp-456789:  123000000 }",
         ),
-        // One in microseconds makes all so, of those clocks that count time.
+        // One time in microseconds makes all of them so, for clocks that count time.
         (
             "keys=common_timestamp,common_timestamp.usecs",
             "{ common_timestamp:     123457, common_timestamp:     123457 }",

@@ -8,7 +8,7 @@ use rhist::trigger::ErrorText;
 use super::events::Bytes;
 use super::world::*;
 
-/// Actions with synthetic events, each of which may make the others happen within it.
+/// Limit on actions with synthetic events, each of which may fire the others.
 const ACTIONS_MAX: usize = 4;
 
 /// Exercises a scenario. A line that begins with a letter is written, without the letter, to the
@@ -41,7 +41,7 @@ pub(crate) fn exercise(input: &[u8], check: fn(&str)) {
 
 fn write(world: &World, event: &str, command: &[u8]) {
     let ours = Command::parse(command).name == b"hist";
-    // The world shows its files as text.
+    // The world shows its files as text, so skip commands with other bytes.
     if !ours || !command.is_ascii() || world.users() >= ACTIONS_MAX {
         return;
     }
@@ -68,12 +68,12 @@ fn write(world: &World, event: &str, command: &[u8]) {
         return;
     };
     // As in C, an expression shows the definition of a variable of the same trigger in its place,
-    // without parentheses: where that is an expression, too, the line may mean another one, or
-    // none.
+    // without parentheses: if that is an expression, too, the line may mean another one, or be
+    // invalid.
     let substituted = written.contains('$') && written.contains(['+', '-', '*', '/']);
     match world.is_last(event, &line) {
         Ok(same) => assert!(same || substituted, "{written}: {line}"),
-        // It has a variable of the name of one that it refers to.
+        // It has a variable with the name of one that it refers to.
         Err(error) => assert!(
             substituted || error.text == Some(ErrorText::FieldNotFound) && line.contains('$'),
             "{written}: {line}: {error:?}"
@@ -100,7 +100,7 @@ fn show(world: &World, event: &str, check: fn(&str)) {
     world.hist_debug(event);
 }
 
-/// Removes all triggers by their lines, as far as those still mean the same.
+/// Removes all triggers by their lines, as long as those still mean the same.
 fn remove(world: &World, names: &[String]) {
     loop {
         let before = world.count();

@@ -41,7 +41,7 @@ const COMMON: [&str; 7] = [
     "7",
 ];
 
-/// Few, so that they meet.
+/// Few, so that they are reused.
 const VARIABLES: [&str; 4] = ["a", "b", "ts", "__max"];
 
 fn reference() -> impl Strategy<Value = String> {

@@ -9,7 +9,7 @@ use super::events::*;
 use super::oracle::kernel_file;
 use super::oracle::Oracle;
 
-/// Numbers that look random, the same ones each time.
+/// Pseudo-random numbers, the same ones each time.
 fn numbers(n: u32, below: u32, seed: u32) -> Vec<u32> {
     let mut state = seed;
     let mut next = || {
@@ -126,7 +126,7 @@ fn moves_of_lib_sort() {
         .collect();
     let oracle = Oracle::new("hist/sort_oracle.c", &[("sort.h", code)]);
 
-    // All small sizes, then larger ones; few numbers that differ, then many.
+    // All small sizes, then larger ones; first with few different numbers, then with many.
     let cases: Vec<Vec<u32>> = (0..200)
         .chain([255, 256, 257, 1000, 2047, 2048, 5001])
         .flat_map(|n| [1, 2, 3, 10, 1 << 20].map(|below| numbers(n, below, 31 * n + below)))
@@ -254,7 +254,7 @@ fn by_strings() {
     assert_eq!(keys, ["", "B", "a", "ab", "abc", "b", "ä"]);
 }
 
-/// C compares a pointer to characters as if the pointer were characters.
+/// C compares a pointer to characters as if it were the characters themselves.
 #[test]
 fn by_pointers_to_strings() {
     let hist = hist(&zoo(), "keys=ptr:sort=ptr");
@@ -280,7 +280,7 @@ fn by_pointers_to_strings() {
     assert_eq!(keys, [[1, 1], [1, 2], [2, 0]]);
 }
 
-/// C does not compare the names of tasks: as above with [`ties`].
+/// C does not compare the names of tasks: the order is as in [`ties`].
 #[test]
 fn by_the_name_of_the_task() {
     let shown = |params| {
@@ -326,7 +326,7 @@ fn by_two_keys() {
     assert_eq!(keys, [4, 6, 2, 1, 5, 3]);
 }
 
-/// By the sign of the first operand, as numbers of 64 bits.
+/// As numbers of 64 bits, with the sign of the first operand.
 #[test]
 fn by_expressions() {
     assert_eq!(

@@ -73,7 +73,7 @@ fn piece() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-/// A list of fields with modifiers that are taken as keys.
+/// A list of fields with modifiers that are accepted as keys.
 fn keys() -> impl Strategy<Value = String> {
     let name = prop::sample::select(vec![
         "u8",

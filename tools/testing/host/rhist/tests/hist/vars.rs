@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The fast path of triggers with variables, against the program that any hit can execute.
+//! The fast path of triggers with variables, against the general program.
 
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::events::waking;
 use super::events::CPUS;
 use super::world::*;
 
-/// Triggers of `sched_waking`, and how hits enter them.
+/// Triggers of `sched_waking`, and the path of their hits.
 const SETTERS: [(&str, Option<Entry>); 11] = [
     ("keys=pid:ts0=common_timestamp.usecs", Some(Entry::Set)),
     ("keys=pid:ts0=common_timestamp", Some(Entry::Set)),
@@ -42,8 +42,8 @@ const SETTERS: [(&str, Option<Entry>); 11] = [
     ),
 ];
 
-/// Triggers of `sched_switch`, and how hits enter them if a key of the variable is a number. Those
-/// with [`Entry::Trace`] are emitters.
+/// Triggers of `sched_switch`, and the path of their hits if a key of the variable is a number.
+/// Those with [`Entry::Trace`] are emitters.
 const READERS: [(&str, Option<Entry>); 19] = [
     (
         "keys=next_pid:lat=common_timestamp.usecs-$ts0",
@@ -112,7 +112,7 @@ const LISTENERS: [&[&str]; 6] = [
     &["keys=lat.log2"],
     &["keys=pid:vals=lat"],
     &["keys=pid", "keys=lat"],
-    // A hit of it makes another event happen.
+    // A hit of it fires another event.
     &["keys=pid:l=lat:onmatch(sched.sched_waking).number($l)"],
 ];
 
@@ -186,7 +186,7 @@ fn run(world: &World, hits: &[Happens]) {
     }
 }
 
-/// All that a user can see.
+/// All output visible to a user.
 fn seen(world: &World) -> Vec<String> {
     let events = ["sched_waking", "sched_switch", "latency", "number"];
     let mut seen: Vec<_> = events.iter().map(|event| world.hist_file(event)).collect();
@@ -209,7 +209,7 @@ fn entries() {
         );
     }
     for (reader, entry) in READERS {
-        // Its times are of the same unit.
+        // With times of the same unit.
         let setter = SETTERS[usize::from(!reader.contains("usecs"))].0;
         let world = world(setter, reader, &[]);
         let path = world.path("sched_switch");
@@ -221,7 +221,7 @@ fn entries() {
     }
 }
 
-/// Two hits: one that wakes a task, and one when that runs.
+/// Two hits: one that wakes a task, and one when it runs.
 fn a_latency() -> [Happens; 2] {
     [true, false].map(|wakes| Happens {
         wakes,
@@ -247,8 +247,8 @@ fn fast_hits() {
     }
 }
 
-/// An event that gets another listener while a hit makes it happen has the stack of that hit, as
-/// the world checks.
+/// An event that gets another listener while a hit fires it has the stack of that hit, as the world
+/// checks.
 #[test]
 fn another_listener_comes() {
     let world = world(SETTERS[0].0, READERS[13].0, &["keys=pid"]);

@@ -68,7 +68,7 @@ use super::events;
 use super::events::Bytes;
 use super::events::STACK;
 
-/// Events that may happen within each other, as in the module.
+/// Largest nesting of events, as in the module.
 const DEPTH_MAX: usize = 4;
 
 /// The tracing directory.
@@ -76,13 +76,13 @@ pub(crate) struct World {
     events: Vec<Event>,
     synths: Vec<StdArc<Synth>>,
     pub(crate) snapshot: StdArc<Snapshot>,
-    /// Held by the command that is carried out.
+    /// Held during the execution of a command.
     commands: Mutex<()>,
     /// The errors that the last command has logged.
     log: Mutex<Vec<Error>>,
-    /// Whether maps are as small as can be, so that they are made fast.
+    /// Whether maps have the least size, which is made fastest.
     small: bool,
-    /// Whether hits of triggers with variables take the fast path, if they can.
+    /// Whether hits of triggers with variables take the fast path, if possible.
     pub(crate) fast: AtomicBool,
     /// Hits that took it.
     pub(crate) fast_hits: AtomicUsize,
@@ -129,12 +129,12 @@ pub(crate) struct Synth {
     fields: Vec<SynthField>,
     /// Whether anybody listens.
     pub(crate) listened: AtomicBool,
-    /// Whether it gets another listener when a hit has found that a histogram is all that listens.
+    /// Whether another listener comes after a hit has found a histogram to be the only one.
     pub(crate) gets_listener: AtomicBool,
     /// Actions that use it.
     pub(crate) users: AtomicUsize,
     given: Mutex<Vec<Vec<Given>>>,
-    /// Its directory, and which event it is there.
+    /// Its directory, and its number there.
     world: Weak<World>,
     event: usize,
 }
@@ -169,7 +169,7 @@ pub(crate) struct Snapshot {
     lock: Mutex<()>,
 }
 
-/// When and where a hit happens.
+/// Time, place and stack of a hit.
 #[derive(Clone, Copy)]
 pub(crate) struct Moment {
     pub(crate) cpu: usize,
@@ -178,7 +178,7 @@ pub(crate) struct Moment {
     pub(crate) stack: &'static [u64],
 }
 
-/// A moment like any other.
+/// A moment for hits that need no other.
 pub(crate) const NOW: Moment = Moment {
     cpu: 1,
     time: 1_000_000,
@@ -473,7 +473,7 @@ impl World {
         }
     }
 
-    /// How hits of `event` enter its only trigger: as a leaf, or as an emitter, or not on a fast
+    /// How hits of `event` enter its only trigger: as a leaf, or as an emitter; `None` for the slow
     /// path.
     pub(crate) fn path(&self, event: &str) -> Option<Entry> {
         match &self.triggers(self.event(event))[..] {
@@ -558,7 +558,7 @@ impl World {
         })
     }
 
-    /// How many actions use synthetic events, and the snapshot.
+    /// Number of actions that use synthetic events, and the snapshot.
     pub(crate) fn users(&self) -> usize {
         let users = self.synths.iter().map(|synth| synth.users.load(SeqCst));
         users.sum::<usize>() + usize::from(self.snapshot.used.load(SeqCst))
@@ -574,8 +574,8 @@ impl World {
         self.events.iter().map(name).collect()
     }
 
-    /// Whether `line`, as it is shown, is a command for the last trigger of `event` that was not
-    /// made for others. Fails if it is none.
+    /// Returns whether `line`, as it is shown, is a command for the last trigger of `event`,
+    /// helpers excluded. Fails if it is not a valid command.
     pub(crate) fn is_last(&self, event: &str, line: &str) -> Result<bool, Error> {
         let (event, log) = (self.event(event), RefCell::default());
         let scope = EventScope::new(&self, &event, &log)?;
@@ -587,8 +587,7 @@ impl World {
         Ok(last.spec().matches(draft.spec()))
     }
 
-    /// The line of the last trigger of `event` that was not made for others, without the state at
-    /// its end.
+    /// The line of the last trigger of `event`, helpers excluded, without the state at its end.
     pub(crate) fn last_line(&self, event: &str) -> Option<String> {
         let triggers = self.triggers(self.event(event));
         let last = triggers.iter().rposition(|trigger| !trigger.helper)?;
@@ -611,7 +610,7 @@ impl World {
     }
 }
 
-/// All triggers, which stay since only one command at a time is carried out.
+/// All triggers, which stay since only one command at a time is executed.
 pub(crate) struct All<'a>(&'a World);
 
 impl Triggers for All<'_> {
@@ -742,7 +741,7 @@ impl Names for World {
     }
 }
 
-/// A kernel without functions, and whose memory cannot be read.
+/// A kernel without functions, and with unreadable memory.
 pub(crate) struct Nowhere;
 
 impl Symbols for Nowhere {
@@ -784,7 +783,7 @@ fn synth_field(type_: &str) -> SynthField {
     }
 }
 
-/// The synthetic event as an event: each field in a word, or after the words.
+/// The synthetic event's description: each field in a word, or after the words.
 fn synth_event(name: &str, fields: &[Typed<'_>]) -> EventDesc {
     let mut described = Vec::new();
     for (n, &(type_, name)) in fields.iter().enumerate() {
@@ -817,7 +816,7 @@ impl Drop for SynthUser {
 
 std::thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
-    /// When and where the hit in progress happens; between hits, the last one did.
+    /// Moment of the hit in progress; between hits, of the last one.
     static MOMENT: Cell<Moment> = const { Cell::new(NOW) };
 }
 
@@ -870,7 +869,7 @@ impl SynthLeaf for Synth {
 }
 
 impl Synth {
-    /// Whether a histogram whose hits emit nothing is all that listens.
+    /// Returns whether the only listener is a histogram whose hits emit nothing.
     fn leaf(&self) -> bool {
         let world = self
             .world

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The kernel's own functions as the judge: pieces of its source, compiled for this machine with a
-//! program that stands in for the kernel around them.
+//! program that replaces the kernel around them.
 
 use std::fs;
 use std::io::Write;
@@ -27,7 +27,7 @@ pub(crate) fn between<'a>(source: &'a str, start: &str, end: &str) -> &'a str {
     &source[start..start + length]
 }
 
-/// `n` questions, or the percentage of them that slow tools ask for in `RHIST_TEST_ROUNDS`.
+/// `n` questions, or `RHIST_TEST_ROUNDS` percent of them for slow tools.
 #[allow(dead_code, reason = "not each judge is asked random questions")]
 pub(crate) fn rounds(n: usize) -> usize {
     match std::env::var("RHIST_TEST_ROUNDS") {

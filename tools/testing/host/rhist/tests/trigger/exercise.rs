@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! From a command to its tree, along the tree, and back to text.
+//! Exercise of triggers: text to tree, a walk of the tree, and back to text.
 
 use kernel::prelude::KVec;
 use kernel::prelude::ENOMEM;

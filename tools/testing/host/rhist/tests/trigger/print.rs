@@ -9,7 +9,7 @@ use rhist::trigger::*;
 
 type Result = core::result::Result<(), Error>;
 
-/// An attribute, for sorting them the way they were typed.
+/// An attribute, for sorting them by their place in the text.
 #[derive(Clone, Copy)]
 enum Attribute {
     Keys,
@@ -82,7 +82,8 @@ pub(crate) fn print(trigger: &Trigger, out: &mut KVec<u8>) -> Result {
     attributes.sort_unstable_by_key(|&(at, _)| at);
 
     let mut printer = Printer { trigger, out };
-    // A name that starts with a blank must not come first either. Of the keys the last ones count.
+    // Nor must a name that starts with a blank come first. Only the last keys count, so print them
+    // once more.
     if let Some((_, Attribute::Vars)) = attributes.first() {
         printer.attribute(Attribute::Keys)?;
         printer.put(b":")?;
@@ -156,7 +157,7 @@ impl Printer<'_> {
                 self.list(&trigger.keys, b",", Self::expr)
             }
             Attribute::Vals => {
-                // The first hitcount, so that another one is a value.
+                // C swallows the first hitcount, so that another one is a value.
                 self.put(b"vals=hitcount")?;
                 if trigger.vals.items().is_empty() {
                     return Ok(());
@@ -259,8 +260,8 @@ impl Printer<'_> {
                 }
             }
             Expr::Negation { operand, .. } => {
-                // C skips whatever stands in the place of the parenthesis. If that is the dot
-                // before `sym-offset`, it has to stay one.
+                // C skips the character in the place of the parenthesis. If that is the dot before
+                // `sym-offset`, keep it.
                 let dot = self
                     .trigger
                     .bytes(operand.text())
@@ -268,8 +269,8 @@ impl Printer<'_> {
                 self.put(if dot { b"-." } else { b"-(" })?;
                 let start = self.out.len();
                 self.expr(operand)?;
-                // There has to be a parenthesis somewhere: it may have been behind a modifier, of
-                // which only the beginning counts.
+                // A parenthesis must follow somewhere: it may have been behind a modifier, of which
+                // only the beginning counts.
                 if dot && !self.out[start..].contains(&b'(') {
                     self.put(b"(")?;
                 }
@@ -312,7 +313,7 @@ impl Printer<'_> {
                 self.put(b"=")?;
                 self.number(count as u64)
             }
-            // In `on()`, a `=` would make the token an assignment.
+            // In `on()`, a `=` would turn the token into an assignment.
             ModifierKind::Dist(ModifierKind::SCALE_DEFAULT) => Ok(()),
             ModifierKind::Exponential(scale) | ModifierKind::Dist(scale) => {
                 self.put(b"=")?;

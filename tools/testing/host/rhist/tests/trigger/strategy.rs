@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Commands to try things with.
+//! Random commands.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::sample::Index;
 
-/// Pieces of triggers, good and bad, in any order.
+/// Pieces of triggers, valid and invalid, in any order.
 pub(crate) fn pieces() -> impl Strategy<Value = Vec<u8>> {
     let piece = select(
         &[
@@ -262,7 +262,7 @@ fn token() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Triggers that are mostly right.
+/// Mostly valid triggers.
 pub(crate) fn triggers() -> impl Strategy<Value = String> {
     let filter = select(&["", "", " if pid == 1", "\tif  a if b"][..]);
     (
@@ -277,8 +277,7 @@ pub(crate) fn triggers() -> impl Strategy<Value = String> {
         })
 }
 
-/// Triggers of fields that exist and expressions that are long enough, with variables that refer
-/// to each other.
+/// Triggers of existing fields with long expressions, whose variables refer to each other.
 pub(crate) fn sums() -> impl Strategy<Value = String> {
     let atom = || {
         select(

@@ -53,8 +53,8 @@ struct Node {
     operand: Vec<u8>,
 }
 
-/// Reports on the parameters of a `hist` command: what goes to the error log, in order, and the
-/// end of it all. The last error counts for the writer; `Ok`: C would go on to create the map.
+/// Reports on the parameters of a `hist` command: the entries for the error log, in order, and the
+/// result. The last error counts for the write; `Ok` means that C would go on to create the map.
 pub(crate) fn walk(params: &[u8]) -> (Vec<Error>, Result<Trigger, Error>) {
     let mut log = Vec::new();
     let result = Trigger::parse(params).and_then(|trigger| {
@@ -73,7 +73,7 @@ pub(crate) fn walk(params: &[u8]) -> (Vec<Error>, Result<Trigger, Error>) {
     (log, result)
 }
 
-/// Whether a trigger has something that C has not, and so refuses.
+/// Returns whether a trigger uses an extension, which C refuses.
 #[allow(dead_code)]
 pub(crate) fn is_beyond_c(trigger: &Trigger) -> bool {
     fn expr(it: &Expr) -> bool {
@@ -324,7 +324,7 @@ impl Walk<'_> {
         ) && name != b"hitcount"
             && name != b"common_stacktrace";
         Ok(Node {
-            // Of a string, the address is rounded.
+            // The address of a string is rounded, as a number.
             class: if rounded && class == Class::String {
                 Class::Number
             } else {
