@@ -15,7 +15,7 @@ objcopy --dump-section .BTF="$work/btf" "$vmlinux" "$work/other" 2>"$work/said"
 scripts/boot-btf "$image" >"$work/out" 2>"$work/said"
 yes "the lab's kernel: the BTF of its vmlinux" cmp -s "$work/btf" "$work/out"
 
-# A boot image of x86, as boot.rst has it: a sector at first, three of real mode, 64 bytes of code,
+# A boot image of x86, laid out as in boot.rst: one sector, three of real mode, 64 bytes of code,
 # then the kernel.
 bzimage() { # bzimage PAYLOAD
 	python3 - "$1" <<-'END'
@@ -44,8 +44,8 @@ for format in gzip xz lzma bzip2 zstd kernel; do
 	scripts/boot-btf "$work/image" >"$work/out" 2>"$work/said"
 	yes "a kernel packed by $format" cmp -s "$work/btf" "$work/out"
 done
-# As newer tools write it: the header has 8 bytes more, which say where the layout is, behind all
-# else.
+# As newer tools write it: the header has 8 bytes more, with the offset of the layout, which is
+# behind all else.
 python3 -c 'import struct, sys; data = open(sys.argv[1], "rb").read(); strings, length = struct.unpack_from("<II", data, 16)
 sys.stdout.buffer.write(data[:4] + struct.pack("<I", 32) + data[8:24] + struct.pack("<II", strings + length, 5) + data[24:] + b"12345")
 ' "$work/btf" >"$work/long"

@@ -11,14 +11,14 @@ top=$(cd "$(dirname "$0")/../../.." && pwd -P)
 . "$top/tools/testing/selftests/lib/tap.sh"
 shown=$work/said
 
-# A kernel with the structures in $1: a C file, compiled with BTF.
+# Makes a kernel with the structures in $1: a C file, compiled with BTF.
 kernel() {
 	printf '%s\n' "$1" > "$work/kernel.c"
 	gcc -gdwarf-4 -O0 -c -o "$work/kernel.o" "$work/kernel.c" &&
 		pahole --btf_encode_detached="$work/btf" "$work/kernel.o"
 }
 
-# The header is refused, with the sentence $2 first.
+# Checks that the header is refused, beginning with the sentence $2.
 refused() { # refused NAME SENTENCE
 	local said status
 	said=$("$top/scripts/btf-header" "$work/btf" 2>&1 >"$work/out")
@@ -30,7 +30,7 @@ refused() { # refused NAME SENTENCE
 	ok $status "$1"
 }
 
-# The structures as in the lab's kernel, to be altered with sed expressions.
+# The structures of the lab's kernel, to be altered with sed expressions.
 "$top/scripts/btf-header" "$btf" > "$work/layouts.h"
 ok $? "the lab's kernel is accepted"
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What scripts/crates takes out of a kernel's source, and that the build sees an import of Rust.
+# scripts/crates takes the expected files out of a kernel's source, and the build notices an import
+# of Rust.
 #
 # usage: crates.sh SOURCE    of the lab's kernel
 

@@ -43,7 +43,7 @@ ok $? "a pipe"
 grep -qxF "$sentence" "$work/make.log"
 ok $? "it is in the log of DKMS, too"
 
-# rust-src is of another version than the compiler.
+# rust-src has another version than the compiler.
 printf '#!/bin/sh\necho "rustc 1.85.1 (4eb161250 2025-03-15)"\n' >"$work/bin/rustc"
 printf '#!/bin/sh\nfor name; do :; done\ncase $name in rustc) echo installed 1.85.1-1 ;; rust-src) echo installed 1.85.0-1 ;; esac\n' >"$work/bin/dpkg-query"
 printf '#!/bin/sh\necho " rust-src | 1.85.1-$(cat "%s") | https://example.org trixie/main amd64 Packages"\n' "$work/has" >"$work/bin/apt-cache"

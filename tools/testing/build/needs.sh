@@ -33,7 +33,7 @@ grep -vP '\ttrace_array_put\t' "$symvers" >"$work/symvers"
 needs "$work/symvers" "$btf"
 lacks "an export that is not there" "trace_array_put is not exported"
 
-# BTF of a program that has none of the kernel's structures.
+# BTF of a program without the kernel's structures.
 echo 'struct dyn_event { int ops; } d; int main(void) { return 0; }' >"$work/kernel.c"
 gcc -gdwarf-4 -O0 -c -o "$work/kernel.o" "$work/kernel.c" && pahole --btf_encode_detached="$work/btf" "$work/kernel.o"
 needs "$symvers" "$work/btf"

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What scripts/lab objects has compiled is used in each checkout, and not where it does not fit. For
-# the lab's kernel.
+# Each checkout uses the objects that scripts/lab objects has compiled, except where they do not
+# fit. For the lab's kernel.
 
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 . tools/testing/selftests/lib/tap.sh
 shown=$work/said
 lab=$PWD/scripts/lab
-# The compilers see the checkout, not the folders of this machine.
+# The compilers must see the checkout, not other folders of this machine.
 out=$PWD/build/test/objects
 
 compile() { # compile ARG… TARGET…
@@ -21,7 +21,7 @@ compile() { # compile ARG… TARGET…
 compiled() { grep -E '^ +(RUSTC|BINDGEN|CC|GEN) ' "$work/said"; }
 
 rm -rf "$out"
-# A copy that was interrupted.
+# An interrupted copy.
 mkdir -p "$out/crates.part"
 : >"$out/crates.part/kernel.o"
 "$lab" objects stock "$out" >"$work/said" 2>&1

@@ -55,7 +55,7 @@
 #endif
 
 #define CREATE_TRACE_POINTS
-/* Events of another module, which these only have the names of. */
+/* Defines events with the names of another module's events. */
 #include <trace/events/watchdog.h>
 #include "rhist_events.h"
 
@@ -70,7 +70,7 @@ enum context { TASK, SOFTIRQ, HARDIRQ, NMI, CONTEXTS };
 static unsigned int nesting;
 module_param(nesting, uint, 0444);
 
-/* How long its init takes, when its events are there, and whether it then fails. */
+/* Duration of this module's init after its events exist, and whether it fails then. */
 static unsigned int init_ms;
 module_param(init_ms, uint, 0);
 static bool init_fails;
@@ -149,7 +149,7 @@ unsigned long rhist_frame(u64 k)
  */
 struct nest {
 	u64 k;
-	/* the first probe that makes a record lets itself be interrupted */
+	/* the first probe that makes a record allows an interruption */
 	bool armed[CONTEXTS];
 	bool done[CONTEXTS];
 	bool nmi;			/* one has been sent */
@@ -202,22 +202,22 @@ static DEFINE_MUTEX(stacks_lock);
 static bool filling;		/* tasks fill their stacks */
 static unsigned long task_left;
 
-/* Where the stacks of interrupts and NMIs begin, once they are filled. */
+/* Lowest addresses of the filled stacks of interrupts and NMIs. */
 static DEFINE_PER_CPU(unsigned long *, interrupt_stack);
 static DEFINE_PER_CPU(unsigned long *, nmi_stack);
 static DEFINE_PER_CPU(bool, fill_in_nmi);
 static DEFINE_PER_CPU(struct irq_work, fill_work);
 
-/* Fills the unused part of the stack that it runs on, and returns the lowest address of that. */
+/* Fills the unused part of the current stack. Returns its lowest address. */
 static noinline __no_sanitize_address unsigned long *fill_stack(void)
 {
 	struct unwind_state state;
 	unsigned long *begin, *at;
 
 	unwind_start(&state, current, NULL, NULL);
-	/* The first word of a task's stack is another one (STACK_END_MAGIC). */
+	/* The first word of a task's stack is STACK_END_MAGIC. */
 	begin = state.stack_info.begin + 1;
-	/* Nothing is called meanwhile: it would be overwritten. */
+	/* Call nothing meanwhile: its frame would be overwritten. */
 	for (at = begin; (unsigned long)(at + 8) < current_stack_pointer; at++)
 		WRITE_ONCE(*at, FREE);
 	return begin;
@@ -381,8 +381,8 @@ struct post {
 	enum context context;
 	const struct event *event;
 	u64 first, fired, count, keys;
-	bool pending;			/* an interruption has been asked for and is not over */
-	bool misplaced;			/* it was not in the context that it should be in */
+	bool pending;			/* an interruption was requested and is not over */
+	bool misplaced;			/* it ran in the wrong context */
 	struct tasklet_struct tasklet;
 	struct irq_work irq_work;
 };
@@ -426,8 +426,8 @@ static void fire_in_hardirq(struct irq_work *work)
 }
 
 /*
- * Interrupts off, but possibly in no interrupt: on the caller's own CPU, and on one that is idle.
- * There PREEMPT_RT wants no softirq to be raised, and warns.
+ * Interrupts are off, but possibly outside of an interrupt: on the caller's own CPU, and on an idle
+ * one. There PREEMPT_RT warns if a softirq is raised.
  */
 static void interrupt(void *info)
 {
@@ -505,7 +505,7 @@ static void unprepare_nmi(void)
 
 #endif
 
-/* Has one piece fired on a CPU that stays online. */
+/* Fires one piece on a CPU that stays online. */
 static int fire_at(struct post *post, int cpu)
 {
 	unsigned long end = jiffies + 10 * HZ;
@@ -525,7 +525,7 @@ static int fire_at(struct post *post, int cpu)
 		error = send_nmi(cpu);
 		break;
 	default:
-		/* A tasklet of this CPU runs as soon as it may. */
+		/* A tasklet of this CPU runs as soon as softirqs are enabled. */
 		local_bh_disable();
 		error = smp_call_function_single(cpu, interrupt, post, true);
 		local_bh_enable();

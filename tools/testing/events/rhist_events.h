@@ -29,7 +29,7 @@ extern const char *const rhist_names[4];
 unsigned long rhist_frame(u64 k);
 void rhist_nest(unsigned int context);
 
-/* The bits of number k that a field of this type has room for. */
+/* The upper bits of number k that fit into a field of this type. */
 #define rhist_bits(type, k) ((type)(rhist_number(k) >> (64 - 8 * sizeof(type))))
 
 #endif
@@ -126,7 +126,7 @@ TRACE_EVENT(strings,
 		  __get_str(dynamic), __get_str(counted), __get_dynamic_array_len(raw), __get_rel_str(relative))
 );
 
-/* Fields that are neither; some have the size of a number. */
+/* Fields that are neither numbers nor text; some have the size of a number. */
 TRACE_EVENT(arrays,
 
 	TP_PROTO(u64 k),
@@ -174,8 +174,8 @@ TRACE_EVENT(arrays,
 );
 
 /*
- * A stack, as synthetic events have them: the field says where in the record the frames are, and
- * the first number there how many.
+ * A stack like in synthetic events: the field has the offset of the frames in the record, and their
+ * first number is the count.
  */
 TRACE_EVENT(stacks,
 
@@ -301,7 +301,7 @@ TRACE_EVENT(stop,
 		  __entry->status, __get_rel_str(reason))
 );
 
-/* One that is interrupted while its record is made. */
+/* An event that is interrupted while its record is made. */
 TRACE_EVENT(nested,
 
 	TP_PROTO(u64 k, unsigned int context),
@@ -322,7 +322,7 @@ TRACE_EVENT(nested,
 	TP_printk("%llu %u", __entry->k, __entry->context)
 );
 
-/* One that brings forth another one while its record is made. */
+/* An event that fires another one while its record is made. */
 TRACE_EVENT(outer,
 
 	TP_PROTO(u64 k),
@@ -342,7 +342,7 @@ TRACE_EVENT(outer,
 );
 
 /*
- * One whose text, if it is the short one, claims to go on for four bytes behind the end of the
+ * An event whose text, if it is the short one, claims to extend four bytes beyond the end of the
  * record.
  */
 TRACE_EVENT(beyond,
@@ -354,7 +354,7 @@ TRACE_EVENT(beyond,
 	TP_STRUCT__entry(
 		__field(u64, k)
 		__dynamic_array(char, text, k % 2 ? 12 : 60)
-		/* Otherwise four bytes that nobody writes to would be behind the text. */
+		/* Otherwise four bytes of padding would follow the text. */
 		__field(u32, more)
 	),
 

@@ -27,8 +27,8 @@ static inline uint64_t rhist_number(uint64_t k)
 #define RHIST_LONGEST 9	/* the number of one with that length */
 
 /*
- * Writes text k and returns its length, which is around those where C cuts strings. The longest
- * ones differ only behind the 255 bytes that a key has room for.
+ * Writes text k and returns its length, which is near the lengths at which C cuts strings. The
+ * longest texts differ only behind the 255 bytes that fit into a key.
  */
 static inline size_t rhist_text(uint64_t k, char text[RHIST_TEXT + 1])
 {
@@ -46,9 +46,9 @@ static inline size_t rhist_text(uint64_t k, char text[RHIST_TEXT + 1])
 	return length;
 }
 
-#define RHIST_DEPTH 16	/* frames of the deepest stack: C has room for no more */
+#define RHIST_DEPTH 16	/* frames of the deepest stack: the most that C keeps */
 
-/* from here on stacks are deeper, up to 200 frames: more than C checks for */
+/* From here on stacks are deeper, up to 200 frames: more than C allows for. */
 #define RHIST_DEEP 1000
 
 /* How many frames stack k has. */

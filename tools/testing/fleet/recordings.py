@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """
-Recordings of one guest that was many machines, and what all of their intervals have together:
-nothing here is rhist's own.
+Recordings of one guest that was many machines, and totals of all their intervals: computed
+without rhist's code.
 """
 
 import collections
@@ -62,7 +62,7 @@ class Total:
         return 2 ** ((index + 1) / 2 ** self.scale)
 
     def below(self, bound):
-        """Values that are not above a bound of buckets."""
+        """Number of values up to a bound of buckets."""
         return self.zero + sum(count for index, count in self.buckets.items() if self.upper(index) <= bound * (1 + 1e-9))
 
     def quantile(self, q):
@@ -72,7 +72,7 @@ class Total:
         return self._bounds(math.ceil(rank))[0], self._bounds(min(math.floor(rank) + 1, self.count))[1]
 
     def _bounds(self, number):
-        """Of the bucket of a value, the smallest of which has number 1."""
+        """Bounds of the bucket of a value, counted from 1 for the smallest."""
         seen = self.zero
         if number <= seen:
             return 0, 0
@@ -86,7 +86,7 @@ class Total:
 def _labels(point):
     def text(value):
         if "kvlistValue" in value:
-            # The number, and its name, unless that is not known.
+            # The number, and its name if known.
             members = {member["key"]: member["value"] for member in value["kvlistValue"]["values"]}
             number = text(members.pop("value"))
             for kind, name in members.items():
@@ -123,11 +123,11 @@ def read(path):
 
 
 class Fleet:
-    """Totals of all machines: by machine, and then by labels."""
+    """Totals of all machines: by machine, then by labels."""
 
     def __init__(self, folder, name):
         self.machines = {}
-        # How many intervals each has.
+        # Number of intervals of each machine.
         self.lengths = []
         for path in sorted(Path(folder).iterdir()):
             self.machines[path.name] = read(path / f"{name}.jsonl")
@@ -138,7 +138,7 @@ class Fleet:
         return next(iter(self.by(lambda machine, labels: ()).values()), Total())
 
     def by(self, key):
-        """Sums by what `key` makes of a machine and labels."""
+        """Returns sums by `key(machine, labels)`."""
         found = collections.defaultdict(Total)
         for machine, totals in self.machines.items():
             for labels, total in totals.items():

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Writes each line of its input into the kernel's log: kernel_report() finds it there. */
+/* Writes each line of its input to the kernel's log, where kernel_report() finds it. */
 #define _GNU_SOURCE
 
 #include "tracing.h"

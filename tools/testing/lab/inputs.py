@@ -3,7 +3,7 @@
 """
 inputs.py [PIECE…]: runs pieces of make test, by default cheap ones of each kind, in a copy of
 this checkout, and fails if one reads a file there that scripts/inputs.py does not list for it.
-Needs what these pieces need.
+Needs the same as these pieces.
 """
 
 import os
@@ -28,8 +28,8 @@ ALWAYS = ("scripts/lab", "scripts/crates", "scripts/config/", "tools/testing/sel
 
 def unlisted(piece, inputs, copy):
     """
-    Files that it reads and that are not listed. The kernel notes when a file is read, if that was
-    before its last change.
+    Returns the files that it reads without being listed. The kernel updates a file's time of
+    access if that is older than its last change.
     """
     for name in inputs.files:
         os.utime(copy / name, ns=(0, (copy / name).stat().st_mtime_ns))

@@ -43,7 +43,7 @@ PROGRAMS = pieces.Piece("programs of hist", ["make"])
 
 
 class Folder(unittest.TestCase):
-    """With a checkout and a lab of its own."""
+    """Makes a checkout and a lab of its own."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -65,14 +65,14 @@ class Folder(unittest.TestCase):
         path.write_text(text, encoding="utf-8")
 
     def known(self, *found):
-        """All hashes of these pieces."""
+        """Returns all hashes of these pieces."""
         now = inputs.Inputs([MODULE, PROGRAMS, *found], self.folder, SOURCES, self.folder / "lab", self.recipes)
         return {name: hashes for piece in found for name, hashes in now.of(piece).items()}
 
 
 class Inputs(Folder):
     def changed_by(self, name, text="other"):
-        """The keys whose hashes another text of a file changes."""
+        """Returns the keys whose hashes change with the text of a file."""
         found = guest(BASIC, FILES), pieces.Piece("layers", []), pieces.Piece("unheard of", []), MODULE
         before = self.known(*found)
         self.write(name, text)
@@ -92,7 +92,7 @@ class Inputs(Folder):
         self.assertEqual(self.changed_by(f"{SUITE}/basic.c"), ["um: hist.basic", "um: hist.files", "unheard of"])
 
     def test_how_a_kernel_is_made(self):
-        """Also while the lab has the kernel as it was made before, or does not have it."""
+        """Also while the lab has the kernel from an older recipe, or lacks it."""
         found = guest(BASIC), pieces.Piece("layers", []), MODULE, pieces.Piece("module for arch", [], after=["kernel arch"])
         before, self.recipes["um"] = self.known(*found), ("stock", "1 um.config CC=clang")
         now = self.known(*found)
@@ -138,7 +138,7 @@ class Inputs(Folder):
 
     def test_what_an_editor_leaves(self):
         """
-        A link that leads nowhere, or to a folder; and a file that was gone before it was read.
+        A dangling link, a link to a folder, and a file that was removed before it was read.
         """
         found = pieces.Piece("unheard of", [])
         (self.folder / "lock").symlink_to("nobody@nowhere")
@@ -168,7 +168,7 @@ class Inputs(Folder):
         newer = STATUS.replace("1", "2", 1)
         self.assertEqual(len(self.changed_by("lab/root/var/lib/dpkg/status", newer)), 5)
         self.assertEqual(self.changed_by("lab/root/var/lib/dpkg/status", newer.replace("1", "2")), [])
-        # Of the release whose source and compilers are taken.
+        # The root file system depends on the release whose source and compilers are used.
         self.recipes["um"] = ("7.2.13+deb14-amd64", "1 um.config")
         self.write("lab/7.2.13+deb14-amd64.kernel", "builder=root-next\n")
         self.assertEqual(self.changed_by("lab/root-next/var/lib/dpkg/status", STATUS), ["module for um", "um: hist.basic", "um: hist.files"])
@@ -177,7 +177,7 @@ class Inputs(Folder):
         self.assertEqual(self.known(MODULE)["module for um"][1], None)
 
     def test_own_table(self):
-        """Every place in the table is there, and every piece of make test has a row."""
+        """Every path in the table exists, and every piece of make test has a row."""
         now = inputs.Inputs(pieces.all_pieces({}, long=True))
         for _, files, _ in inputs.PIECES:
             for place in files:
@@ -186,7 +186,7 @@ class Inputs(Folder):
         self.assertLessEqual(set(inputs.TESTS), tests)
         for place in " ".join(inputs.TESTS.values()).split():
             self.assertTrue(now.below(place), place)
-        # That one depends on all files, as the table is of all.
+        # That one depends on all files, as it tests the whole table.
         self.assertEqual([name for name in now.pieces if not inputs.row_of(name)], ["lab: inputs"])
 
 
@@ -241,7 +241,7 @@ class Record(Folder):
             kept = record.Record(self.path)
             kept.put({"a": now})
             self.assertEqual(kept.has_passed("a", ("f", "l")), passed)
-        # This machine does not have that part of the lab.
+        # This machine lacks that part of the lab.
         self.assertTrue(kept.has_passed("a", ("f", None)))
         self.assertFalse(kept.has_passed("b", ("f", "l")))
 
@@ -349,7 +349,7 @@ class Jobs(Folder):
         return made
 
     def test_long_and_short_forms_of_a_test(self):
-        """Pieces of one name would be taken for one."""
+        """Pieces with the same name would be mixed up."""
         names = []
         for long in (False, True):
             whole = pieces.guest("um", [BASIC, FILES], {}, long=long)
@@ -357,7 +357,7 @@ class Jobs(Folder):
         self.assertEqual(len(set(names)), 6, names)
 
     def test_an_order_is_drawn_for_each_guest(self):
-        """Of make matrix and of make test-long, also where only a part of its tests is left."""
+        """For make matrix and make test-long, also with only a part of its tests left."""
         def orders(found):
             return {piece.name: piece.command[-len(piece.tests) :] for piece in found if len(piece.tests) > 2}
 
@@ -375,13 +375,13 @@ class Jobs(Folder):
     def test_goes_on_where_it_was_ended(self):
         found = self.shell("one", "echo 5 passed, 0 failed"), self.shell("two", self.say(("basic", 2, 0)), FILES, BASIC)
         self.run_job(*found)
-        # Only the test that the guest did not get to is left.
+        # Only the test that the guest did not reach is left.
         (job,) = self.whole(("host", found[0]), ("um", found[1])).jobs(record.Record(self.path))
         self.assertEqual([test.name for piece in job.pieces for test in piece.tests], ["files"])
         self.assertEqual(job.pieces[0].command[-1], "files")
 
     def test_what_no_archive_has(self):
-        """Is left out of a job with the tests that need it, and said."""
+        """Is left out of a job with the tests that need it, and reported."""
         maker, user = self.shell("maker", "true", lab=["rust"]), self.shell("user", "true", after=["maker"])
         both = self.shell("both", "true", FILES, BASIC)
 
@@ -432,7 +432,7 @@ class Jobs(Folder):
         jobs, now, done = [matrix.Job("host", [replace(MODULE, takes=takes)], ()) for takes in (50, 40, 30, 20)], [0], []
         for job in matrix.in_time(jobs, 100, self.folder, clock=lambda: now[0]):
             done.append(job.takes())
-            # Each takes longer than was thought.
+            # Each takes longer than expected.
             now[0] += job.takes() + 25
         self.assertEqual(done, [50, 20])
 

@@ -40,7 +40,7 @@ def piece(command, *tests, **more):
 
 
 def outcome(*of_pieces):
-    """The results of pieces, and all that was said."""
+    """Returns the results of pieces, and the output."""
     said = io.StringIO()
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(said):
         kept, pieces.OUT, runner.OUT, runner.TOP = pieces.OUT, Path(folder), Path(folder), Path(folder)
@@ -155,7 +155,7 @@ class Judged(unittest.TestCase):
         self.assertIn("it took more than 2 s", said)
 
     def test_several_that_do_not_want_to_end(self):
-        """They are asked at once, not one after another."""
+        """All are asked to end at once, not one after another."""
         command = ["sh", "-c", "trap '' TERM; echo; while :; do sleep 1; done"]
         stubborn = [subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) for _ in range(3)]
         for process in stubborn:
@@ -184,7 +184,7 @@ class Judged(unittest.TestCase):
 
 
 class Rooms(unittest.TestCase):
-    """Pieces in an order that a seed draws, each with a folder build/ of its own."""
+    """Pieces in an order drawn by a seed, each with a folder build/ of its own."""
 
     def run_with(self, seed, *of_pieces):
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as said:
@@ -296,7 +296,7 @@ class Locked(unittest.TestCase):
                 waiting.join(1)
                 self.assertEqual(said.getvalue(), "test: another run of scripts/test is at work in this checkout: waiting for it\n")
                 os.environ[pieces.WITHIN] = str(pieces.TOP)
-                # A run that a piece of this one starts does not wait.
+                # A run started by a piece of this one does not wait.
                 with pieces.locks([]):
                     done.append("first")
             waiting.join(10)
@@ -326,7 +326,7 @@ class Locked(unittest.TestCase):
 
 
 class Ceilings(unittest.TestCase):
-    """Seconds of a processor that the pieces of make test may take."""
+    """CPU seconds that the pieces of make test may take."""
 
     def test_each_piece_has_one_and_all_fit_into_the_time_of_ci(self):
         known = ceilings.read()
@@ -356,7 +356,7 @@ class Table(unittest.TestCase):
     def test_own(self):
         tests = {f"{test.suite}.{test.name}": test for test in selftests.read()}
         self.assertGreater(len(tests), 60)
-        # Each runs somewhere, and in make test wherever one of its two kernels can run it.
+        # Each runs somewhere, and make test runs it if one of its two kernels can.
         for name, test in tests.items():
             self.assertTrue(any(test.can_run_on(kernel) for kernel in (*selftests.OWN, "stock")), name)
             if not test.long and ("um" in test.on or "stock" in test.on):
@@ -476,7 +476,7 @@ class NotThere(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(said):
             kept, pieces.OUT, runner.OUT, runner.TOP = pieces.OUT, Path(folder), Path(folder), Path(folder)
             try:
-                # Not in the record of this machine.
+                # This machine's record stays unchanged.
                 with unittest.mock.patch("runner.Record", lambda **_: None):
                     status = runner.run([piece(GOOD, TEST)], left_out=left)
             finally:
@@ -518,7 +518,7 @@ class NotThere(unittest.TestCase):
                 self.assertEqual(ended.exception.code, 3)
 
 
-# Kernels that are Debian's need no piece.
+# Debian's own kernels need no piece.
 OTHERS = {"kernel stock"}
 
 
@@ -530,7 +530,7 @@ def test_program():
 
 
 class Continuous(unittest.TestCase):
-    """.ci/run, for commits and machines that are made up."""
+    """.ci/run, with made-up commits and machines."""
 
     def run_with(self, git="echo 000007", apt="true", free=20000000, make="echo 5 passed, 0 failed", lab="true"):
         with tempfile.TemporaryDirectory() as folder:
@@ -552,7 +552,7 @@ class Continuous(unittest.TestCase):
             ({}, 7, ""), ({"git": "exit 128"}, 1, ""), ({"git": "echo 0000081"}, 8, "fresh"),
             ({"git": "echo 000008", "apt": "echo E: no network; echo E: more; exit 100"}, 8, "does not answer, so the lab that is there is used: E: no network"),
             ({"git": "echo 000008", "free": 14000000}, 8, "has less than 15 GB free"),
-            # The archive answers, and is gone when the lab is made of it; or something else goes
+            # The archive answers, and disappears while the lab is made; or something else goes
             # wrong then.
             ({"git": "echo 000008", "lab": "{ echo lab: it is gone >&2; exit 3; }"}, 8,
              "an empty lab cannot be filled, so the lab that is there is used: lab: it is gone"),
@@ -562,7 +562,7 @@ class Continuous(unittest.TestCase):
             self.assertEqual(status, 0, out)
             self.assertIn(f"test SEED={seed}\n", out)
             self.assertIn(said, out)
-            # It is made from nothing, or a part of the other tests is run.
+            # Either all is made from nothing, or a part of the other tests is run.
             self.assertEqual(said == "fresh", "fresh\n" in out)
             self.assertEqual(said == "fresh", "test-part\n" not in out)
             self.assertEqual(out.splitlines()[-1], "5 passed, 0 failed" if said == "fresh" else "10 passed, 0 failed")
@@ -586,7 +586,7 @@ class Words(unittest.TestCase):
         cls.program = test_program()
 
     def taken(self, *words):
-        """The options and words of a mode; or the sentence by which it refuses them."""
+        """Returns the options and words of a mode; or the sentence of a refusal."""
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
             try:
@@ -608,7 +608,7 @@ class Words(unittest.TestCase):
                 self.assertEqual({name for name in self.OPTIONS if f"--{name}" in lines[mode]}, takes)
             for name, value in self.OPTIONS.items():
                 given = [f"--{name}", *[value] * (value is not None)]
-                # In front of a mode that has options of its own, too.
+                # Also before a mode that has options of its own.
                 said = self.taken(*given, mode, *words)
                 if name in takes and (mode, name) != ("all", "kernel"):
                     self.assertEqual(str(getattr(said[0], name)), value or "True")
@@ -652,7 +652,7 @@ class Words(unittest.TestCase):
         self.assertEqual(seeds, [3])
 
     def refused(self, *words):
-        # Were they taken, a kernel that is not there would be refused.
+        # If the mode accepted the option, it would refuse the missing kernel.
         done = subprocess.run(
             [pieces.TOP / "scripts" / "test", *words, "--kernel", "none"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         self.assertNotEqual(done.returncode, 0)

@@ -31,7 +31,7 @@ def check(name, ok, *said):
 
 
 class User:
-    """Somebody at a terminal of 40 rows who starts a shell in a guest."""
+    """A user at a terminal of 40 rows, who starts a shell in a guest."""
 
     def __init__(self, *options):
         self.terminal, end = pty.openpty()

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Tests that scripts/vm starts a guest again that stands still before it has booted, and no other.
+Tests that scripts/vm restarts a guest that hangs before it has booted, and no other.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ vm.PAUSE = 0.2
 
 
 def guests(scripts):
-    """Guests for which shell scripts take the place of a kernel: one for each boot."""
+    """Guests with shell scripts in place of a kernel: one for each boot."""
 
     class Guest(vm.Bare):
         def __init__(self, *arguments):
@@ -62,7 +62,7 @@ CASES = {
 with tempfile.TemporaryDirectory() as folder:
     failed = 0
     for number, (name, (scripts, expected)) in enumerate(CASES.items()):
-        # The logs of two guests of one process that begin in the same second have the same name.
+        # Two guests of one process that begin in the same second have logs of the same name.
         vm.LOGS = Path(folder) / str(number)
         vm.LOGS.mkdir()
         found = outcome(*scripts)

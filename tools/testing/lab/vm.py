@@ -98,7 +98,7 @@ LEAK = """unreferenced object 0xffff888104a2c800 (size 8):
     kstrdup+0x3a/0xa0
     {}+0x96c/0x3d40{}
     vfs_write+0x1e4/0x990"""
-# On user-mode Linux, when a call of the host's fails.
+# From user-mode Linux, when a call of the host fails.
 ASLEEP = """BUG: sleeping function called from invalid context at include/linux/sched/mm.h:322
 in_atomic(): 1, irqs_disabled(): 1, non_block: 0, pid: 51, name: stty
 Call Trace:
@@ -107,7 +107,7 @@ Call Trace:
  [<6011137c>] __wrap_malloc+0x2c/0x70
  [<600fff6c>] ? um_request_irq+0x43c/0x6b0{}
  [<6010ac6c>] ? line_setup_irq+0x7c/0x130"""
-# There, too, when the memory of another process is unmapped.
+# Also from there, when the memory of another process is unmapped.
 UNLOCKED = """WARNING: suspicious RCU usage
 7.3.4-umdebug #1 Tainted: G        W  O
 lib/maple_tree.c:720 suspicious rcu_dereference_check() usage!
@@ -116,7 +116,7 @@ Call Trace:
  [<6010373a>] flush_tlb_mm+0x5a/0x1a0
  [<604dc9f2>] tlb_flush_mmu+0x62/0x3a0{}
  [<6061c0f1>] aio_free_ring+0x61/0x280"""
-# In 6.12, when a uprobe is hit by a process that set_event_pid has.
+# From 6.12, when a process in set_event_pid hits a uprobe.
 MOVABLE = """BUG: using smp_processor_id() in preemptible [00000000] code: fire/153
 caller is debug_smp_processor_id+0x1b/0x20
 Call Trace:
@@ -126,7 +126,7 @@ Call Trace:
  uprobe_notify_resume+0xc1c/0x2010{}
  asm_exc_int3+0x3e/0x50
  </TASK>"""
-# When a process is killed that makes an instance.
+# When a process is killed while it makes an instance.
 NO_BUFFER = """WARNING: kernel/trace/ring_buffer.c:8109 at trace_rb_cpu_prepare+0xd7/0xf0, CPU#0: rhist/370
 Call Trace:
  <TASK>
@@ -153,7 +153,7 @@ HARMLESS = [
 
 
 def log(*messages):
-    """A log with a boot's usual lines around the messages, each with its time."""
+    """Returns a log with a boot's usual lines around the messages, each with a time."""
     lines = [line for message in ("Linux version 7.3.4", *messages, "reboot: Power down") for line in message.split("\n")]
     return "".join(f"[{i:5d}.{i:06d}] {line}\r\n" for i, line in enumerate(lines))
 
@@ -179,7 +179,7 @@ class Reports(unittest.TestCase):
             self.assertIn("sysrq: Show backtrace of all active CPUs", found[0])
 
     def test_each_expression(self):
-        """None of the list is without a fault that it finds, and grep finds what Python does."""
+        """Each expression of the list finds one of these faults, and grep agrees with Python."""
         expressions = [line for line in LIST.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
         for expression in expressions:
             with self.subTest(expression):
@@ -204,7 +204,7 @@ class Reports(unittest.TestCase):
         race = RACE.format("f", "")
         self.assertEqual(vm.reports(log(race, race)), [])
         self.assertEqual(vm.faults_elsewhere(log(race, race)), ["BUG: KCSAN: data-race in f / g"])
-        # Lines after a report are judged on their own.
+        # Lines after a report are judged separately.
         self.assertEqual(len(vm.reports(log(race, RACE.format("f", " [rhist]")))), 1)
         self.assertEqual(len(vm.reports(log(race, "BUG: KASAN: double-free in f+0x1/0x2 [rhist]"))), 1)
 
@@ -310,7 +310,7 @@ class Logs(unittest.TestCase):
         self.assertEqual((self.folder / "stock-last.log").resolve(), last.resolve())
 
     def test_a_log_that_is_gone(self):
-        """The last one of a kernel that has not run for long, with a dash in its name."""
+        """The last log of a kernel that has not run for long, with a dash in its name."""
         release = "7.3.4+deb13-rt-amd64"
         gone = self.ended(release, 1)
         vm.keep(gone, release)

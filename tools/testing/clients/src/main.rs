@@ -28,12 +28,12 @@ use tracepoint_decode::PerfEventDecodingStyle;
 use tracepoint_decode::PerfEventFormat;
 use tracepoint_decode::PerfFieldArray;
 
-/// Errors that the crates return as they are.
+/// Errors that the crates pass on unchanged.
 const EBADF: i32 = 9;
 const EADDRINUSE: i32 = 98;
 const EFAULT: i32 = 14;
 
-/// Bytes that every record begins with.
+/// Bytes of the header of every record.
 const HEADER: usize = 8;
 
 fn event_file(event: &str, file: &str) -> String {
@@ -44,7 +44,7 @@ fn exists(event: &str) -> bool {
     Path::new(&event_file(event, "id")).exists()
 }
 
-/// Has ftrace listen, or not.
+/// Makes ftrace listen, or stop.
 fn enable(event: &str, on: bool) {
     fs::write(event_file(event, "enable"), if on { "1" } else { "0" }).expect("enable is written");
 }
@@ -76,13 +76,13 @@ impl Tap {
     }
 }
 
-/// The format of an event as its file has it, read by the crate.
+/// Reads the format file of an event with the crate.
 fn format_of(event: &str) -> PerfEventFormat {
     let text = fs::read_to_string(event_file(event, "format")).expect("there is a format");
     PerfEventFormat::parse(true, "user_events", &text).expect("the crate reads the format")
 }
 
-/// A record as JSON by the format of its event.
+/// Decodes a record to JSON, by the format of its event.
 fn decode(format: &PerfEventFormat, record: &[u8]) -> String {
     assert_eq!(format.common_fields_size() as usize, HEADER);
     let type_ = u16::from_ne_bytes([record[0], record[1]]);
@@ -115,7 +115,7 @@ fn decode(format: &PerfEventFormat, record: &[u8]) -> String {
     let reader = PerfByteReader::new(cfg!(target_endian = "big"));
     for field in &format.fields()[format.common_field_count()..] {
         let value = if field.array() == PerfFieldArray::DataLoc4 {
-            // As a value the crate has nothing of a string that is elsewhere in the record.
+            // The crate's value of a string elsewhere in the record is empty.
             let bytes = field
                 .get_field_bytes(record, reader)
                 .expect("it is in there");
@@ -131,7 +131,7 @@ fn decode(format: &PerfEventFormat, record: &[u8]) -> String {
 
 fn register(state: Pin<&TracepointState>, description: &str) -> i32 {
     let description = CString::new(description).expect("no NUL");
-    // SAFETY: It is dropped, which unregisters it, before its memory goes.
+    // SAFETY: Dropping the state unregisters it before its memory is freed.
     unsafe { state.register(&description) }
 }
 
@@ -160,7 +160,7 @@ fn write(state: &TracepointState, payload: &[u8]) -> i32 {
     ])
 }
 
-/// The crate `tracepoint`: fields as the kernel knows them.
+/// The crate `tracepoint`: fields of the kernel's own types.
 fn tracepoints(tap: &mut Tap) {
     {
         let state = pin!(TracepointState::new(0));
@@ -211,11 +211,11 @@ fn tracepoints(tap: &mut Tap) {
         tap.is(state.unregister(), 0, "it is unregistered");
         tap.is(register(state, POINT), 0, "and registered again");
     }
-    // The crate leaves its file open, and so the event in its table.
+    // The crate keeps its file open, which keeps the event in the table.
     tap.ok(exists("cl_point"), "the event stays with the file");
 }
 
-/// The crate `eventheader_dynamic`: fields that each record describes itself.
+/// The crate `eventheader_dynamic`: each record describes its own fields.
 fn event_headers(tap: &mut Tap) {
     let mut provider = Provider::new("cl_Provider", &Provider::new_options());
     let set = provider.register_set(Level::Verbose, 0x1f);
@@ -284,7 +284,7 @@ fn event_headers(tap: &mut Tap) {
     provider.unregister();
 }
 
-/// Many threads write at once: nothing is lost, and no record is mixed with another one.
+/// Many threads write at once: no record is lost, or mixed with another one.
 fn threads(tap: &mut Tap) {
     let (writers, each) = (4u32, 200u32);
     let state = pin!(TracepointState::new(0));

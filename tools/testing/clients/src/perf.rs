@@ -33,7 +33,7 @@ const PERF_SAMPLE_RAW: u64 = 1 << 10;
 const PERF_RECORD_LOST: u32 = 2;
 const PERF_RECORD_SAMPLE: u32 = 9;
 
-/// Where `data_head` and `data_tail` are in the first page: a `u64` each.
+/// Offsets of `data_head` and `data_tail` in the first page, a `u64` each.
 const HEAD: usize = 1024;
 const TAIL: usize = 1032;
 
@@ -67,12 +67,12 @@ impl Ring {
             config1: 0,
         };
         let (all, none) = (-1, -1);
-        // SAFETY: The attributes are valid; the kernel writes no more than their size.
+        // SAFETY: `attr` is a valid structure, and the kernel writes at most its size.
         let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, &attr, all, cpu, none, 0) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: It has just been opened, and nobody else has it.
+        // SAFETY: The descriptor has just been opened, so it has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd as i32) };
         // SAFETY: New memory.
         let pages = unsafe {
@@ -93,15 +93,16 @@ impl Ring {
     }
 
     fn counter(&self, at: usize) -> &AtomicU64 {
-        // SAFETY: Aligned, in the first page, and written by the kernel as a whole.
+        // SAFETY: The counter is aligned, within the first page, and the kernel writes it as a
+        // whole.
         unsafe { &*self.pages.as_ptr().add(at).cast() }
     }
 
-    /// Takes out the raw data of each sample.
+    /// Takes the raw data of all samples out of the buffer.
     fn drain(&self, out: &mut Vec<Vec<u8>>) {
         let head = self.counter(HEAD).load(Ordering::Acquire) as usize;
         let mut tail = self.counter(TAIL).load(Ordering::Relaxed) as usize;
-        // SAFETY: The kernel does not write between tail and head, which is all that is read.
+        // SAFETY: Only bytes between tail and head are read, which the kernel does not write.
         let data =
             unsafe { slice::from_raw_parts(self.pages.as_ptr().add(page()), PAGES * page()) };
         let bytes = |from: usize, len: usize| -> Vec<u8> {
@@ -124,16 +125,16 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: Mapped by `open`, and no reference to it is left.
+        // SAFETY: `open` has mapped the pages, and no reference to them is left.
         unsafe { libc::munmap(self.pages.as_ptr().cast(), (1 + PAGES) * page()) };
     }
 }
 
-/// A recording of one event, of all processes. perf listens as long as it is there.
+/// A recording of one event, of all processes. perf listens while this exists.
 pub struct Recording(Vec<Ring>);
 
 impl Recording {
-    /// Begins to record an event by its folder in `events/user_events`.
+    /// Starts recording an event, given by its folder in `events/user_events`.
     pub fn begin(event: &str) -> io::Result<Self> {
         let id = fs::read_to_string(super::event_file(event, "id"))?;
         let id = id.trim().parse().map_err(io::Error::other)?;
@@ -143,7 +144,7 @@ impl Recording {
         Ok(Self(rings?))
     }
 
-    /// The records since the last time: of each processor in their order.
+    /// Returns the records since the last call, in order for each processor.
     pub fn records(&self) -> Vec<Vec<u8>> {
         let mut out = Vec::new();
         for ring in &self.0 {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# An archive that is made up, whose packages have little in them or nothing, and labs that know no
-# other. To be sourced by the tests beside it, which are run in the folder that they are in.
+# A made-up archive, whose packages are nearly or quite empty, and labs that use only this one. To
+# be sourced by the tests beside it, which run in its folder.
 
 set -u
 cd ../../../.. || exit 1
@@ -11,7 +11,7 @@ real=$(scripts/lab path lab)
 # shellcheck disable=SC2034 # for tap.sh
 shown=$work/said
 
-# The machine's own apt knows no archive but this one.
+# The machine's own apt uses this archive only.
 mkdir -p "$work/apt/state/lists/partial"
 echo "deb [trusted=yes] file:$work/debian trixie main" >"$work/apt/sources.list"
 cat >"$work/apt.conf" <<END
@@ -74,7 +74,7 @@ empty_archive() {
 	for suite in $suites; do
 		for architecture in amd64 arm64; do
 			mkdir -p "$work/debian/dists/$suite/main/binary-$architecture"
-			# apt does not keep a list that is empty.
+			# apt does not keep an empty list.
 			package "$suite" something 1 "$architecture"
 		done
 		printf 'Origin: Debian\nLabel: Debian\nSuite: %s\nCodename: %s\nArchitectures: amd64 arm64\nComponents: main\nDate: %s\nSHA256:\n' \
@@ -86,7 +86,7 @@ withdraw() { # withdraw SUITE NAME [ARCHITECTURE]
 	sed -i "/^Package: $2\$/,/^\$/d" "$work/debian/dists/$1/main/binary-${3-amd64}/Packages"
 }
 
-# Lists are written: their sums go to the Release files.
+# Publishes the written lists: puts their sums into the Release files.
 publish() {
 	for suite in $suites; do
 		(

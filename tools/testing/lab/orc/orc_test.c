@@ -37,14 +37,14 @@
 #include <asm/orc_types.h>
 #include <asm/text-patching.h>
 
-/* rhist has the same functions. That does no harm, since neither exports them. */
+/* rhist has the same functions, which does no harm, since neither module exports them. */
 #include "orc.c"
 #include "stack.c"
 #include "symbols.c"
 
 #include "orc_test.h"
 
-/* No walk of this module is compared by rust/orc.c. */
+/* rust/orc.c does not compare this module's walks. */
 struct rhist_parameters rhist_parameters = { .stack_check = UINT_MAX };
 
 static unsigned long stext, etext, sinittext, einittext;
@@ -59,7 +59,7 @@ module_param_named(__start_orc_unwind, start_orc, ulong, 0);
 module_param_named(modules, list_of_modules, ulong, 0);
 module_param_named(module_mutex, mutex_of_modules, ulong, 0);
 
-/* A table: sorted by addresses, each of which is relative to the place that it is at. */
+/* A table: sorted by addresses, each relative to its own place. */
 struct table {
 	const int *ips;
 	const struct orc_entry *entries;
@@ -78,7 +78,7 @@ static unsigned long address_in(const struct table *table, unsigned int nth)
 	return (unsigned long)&table->ips[nth] + table->ips[nth];
 }
 
-/* The entry for code at @key: the last one that does not begin behind it. */
+/* Returns the entry for code at @key: the last one that begins at or before it. */
 static const struct orc_entry *entry_of(const struct table *table, unsigned long key)
 {
 	unsigned int begin = 0, end = table->n;
@@ -126,7 +126,7 @@ static u32 expected_of_call(const struct orc_entry *entry)
 		return RULE_UNKNOWN;
 	if (kind == RULE_SP && sp_offset <= 0)
 		return RULE_UNKNOWN;
-	/* It is saved in the frame. */
+	/* It has to be saved within the frame. */
 	if (kind == RULE_SP && bp == RULE_BP_BY_SP && (bp_offset >= 0 || sp_offset + bp_offset < 0))
 		return RULE_UNKNOWN;
 	return rule_of(kind, bp, sp_offset, bp_offset);
@@ -179,7 +179,7 @@ struct comparison {
 	struct difference first_wrong, first_asked;
 };
 
-/* The rule for code at @key, as a walk gets it. */
+/* Returns the rule for code at @key, as in a walk. */
 static u32 rule_at(unsigned long key)
 {
 	u64 entry = READ_ONCE(rules[place_of(key)]);
@@ -192,7 +192,7 @@ static void compare(struct comparison *comparison, unsigned long key, u32 expect
 	const u32 rule = rule_at(key);
 
 	comparison->compared++;
-	/* Once more: from the cache. */
+	/* The second lookup comes from the cache. */
 	if (rule_at(key) == rule && rule == expected) {
 		comparison->equal++;
 		comparison->kinds[kind_of(rule)]++;
@@ -234,8 +234,8 @@ static int of_kernel(char *to, const struct kernel_param *param)
 	for (unsigned int i = 0; i < table.n; i++) {
 		unsigned long key = address_in(&table, i);
 		/*
-		 * The unwinder looks nowhere else. Text of init is gone by now, but its addresses
-		 * are used for nothing else.
+		 * The unwinder uses this table only here. Text of init is freed by now, but its
+		 * addresses are not reused.
 		 */
 		bool there = (key >= stext && key < etext) || (key >= sinittext && key < einittext);
 
@@ -259,7 +259,7 @@ static int of_calls(char *to, const struct kernel_param *param)
 		called = next + *(const s32 *)(at + 1);
 		if (called < stext || called >= etext)
 			continue;
-		/* For code that has called, the byte before the return address is looked up. */
+		/* For a caller, the unwinder looks up the byte before the return address. */
 		compare(&comparison, next - 1, expected_of(entry_of(&table, next - 1)));
 	}
 	return show(to, &comparison);
@@ -272,7 +272,7 @@ static void compare_module(struct comparison *comparison, const struct module *m
 	for (unsigned int i = 0; i < table.n; i++) {
 		unsigned long key = address_in(&table, i);
 
-		/* Where its init was, another module may be. */
+		/* Another module may be at the place of its init. */
 		if (within_module_core(key, module))
 			compare(comparison, key, expected_of(entry_of(&table, key)));
 	}
@@ -283,7 +283,7 @@ static int of_modules(char *to, const struct kernel_param *param)
 	struct comparison comparison = {};
 	struct module *module;
 
-	/* So that they stay, with their tables. */
+	/* Modules stay loaded under this lock, with their tables. */
 	guard(mutex)((struct mutex *)mutex_of_modules);
 	list_for_each_entry(module, (struct list_head *)list_of_modules, list)
 		if (module->state == MODULE_STATE_LIVE)
@@ -293,7 +293,7 @@ static int of_modules(char *to, const struct kernel_param *param)
 
 #define DEPTH	31
 
-/* Calls come one after the other. */
+/* Calls do not overlap. */
 static unsigned long walks, different;
 /* Walks without a result by rules, and frames that the unwinder was asked for. */
 static unsigned long failed, frames;
@@ -302,8 +302,8 @@ static unsigned long calls, at_same_place;
 static const void *last_function;
 
 /*
- * Walk the stack by rules and by the unwinder, and compare. @function tells where the caller is, if
- * that matters: it is counted how often it is where the last one was. Task context.
+ * Walks the stack by rules and by the unwinder, and compares. If @function is set, counts the calls
+ * from the same place as the last one. Task context.
  */
 void orc_test_walk(const void *function)
 {
@@ -330,17 +330,14 @@ void orc_test_walk(const void *function)
 }
 EXPORT_SYMBOL_GPL(orc_test_walk);
 
-/*
- * Addresses in the space of modules whose rules are kept in the same place, so that one moves the
- * other.
- */
+/* Addresses of modules whose rules share a place in the cache, so that one replaces the other. */
 #define ONE	MODULES_VADDR
 #define OTHER	(MODULES_VADDR + RULES)
 
-/* Whether code at these addresses runs. */
+/* True while code at these addresses runs. */
 static bool runs;
 
-/* Keep rules as long as the code runs. */
+/* Keeps rules in the cache as long as the code runs. */
 static int keep_rules(void *unused)
 {
 	while (!kthread_should_stop()) {

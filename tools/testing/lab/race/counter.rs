@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Counts in memory that nobody guards.
+//! Counts in unprotected memory.
 
 /// Adds 1 to the counter.
 ///
@@ -9,6 +9,6 @@
 /// Unsafe on purpose: two threads call it at once.
 #[no_mangle]
 pub unsafe extern "C" fn race_count(counter: *mut u64) {
-    // SAFETY: Not given. That is the point.
+    // SAFETY: Deliberately violated: the race is the purpose.
     unsafe { *counter += 1 };
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Two threads that count in the same place while the module is being loaded.
- */
+/* Two threads that increment the same counter while the module is being loaded. */
 
 #include <linux/delay.h>
 #include <linux/err.h>

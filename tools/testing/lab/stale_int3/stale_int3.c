@@ -29,7 +29,7 @@ static const u8 nop5[] = { BYTES_NOP5 };
 /* A static call of __static_call_return0() is patched to xor %eax, %eax. */
 static const u8 return0[] = { 0x2e, 0x2e, 0x2e, 0x31, 0xc0 };
 
-/* How often a CPU has executed an int3 that is in memory, since the last one that was not. */
+/* Number of int3 that a CPU has executed and memory holds, since the last stale one. */
 #define AGAIN_MAX 1000
 static DEFINE_PER_CPU(unsigned int, again);
 
@@ -49,7 +49,7 @@ static bool emulate(struct pt_regs *regs, unsigned long ip)
 		return true;
 	case CALL_INSN_OPCODE:
 		memcpy(&displacement, code + 1, sizeof(displacement));
-		/* int3_emulate_call(), whose arguments are other ones in other versions. */
+		/* int3_emulate_call(), whose arguments depend on the version. */
 		int3_emulate_push(regs, ip + CALL_INSN_SIZE);
 		int3_emulate_jmp(regs, ip + CALL_INSN_SIZE + displacement);
 		return true;
