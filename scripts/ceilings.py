@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-Ceilings: how many seconds of a processor each piece of make test may take, so that all of it
-stays a matter of minutes.
+Ceilings: the CPU seconds of each piece of make test, so that all of it stays a matter of minutes.
 """
 
 import re
@@ -20,7 +19,7 @@ SLACK = 2
 
 
 def read(path=TABLE):
-    """Returns the ceilings of pieces, and of the guests of a suite on a kernel together."""
+    """Returns the ceilings of single pieces, and of all guests of a suite on a kernel."""
     with open(path, "rb") as file:
         return tomllib.load(file)["ceilings"]
 
@@ -36,8 +35,8 @@ def row_of(piece):
 
 def compare(busy, pieces, ceilings):
     """
-    Compares what pieces took with the table. Returns the sums of both over pieces that were run,
-    and a sentence for each row that took more than it may.
+    Compares the CPU seconds of pieces with the table. Returns the sums of both over the pieces
+    that were run, and a sentence for each row that took more.
     """
     taken = {}
     for piece in pieces:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-Inputs: the files of this checkout that the result of a piece depends on, and what of the lab,
-each as one hash.
+Inputs: the files of this checkout, and the parts of the lab, that the result of a piece depends
+on, each as one hash.
 """
 
 import functools
@@ -15,7 +15,7 @@ import sessions
 from pieces import TOP, key, sources_of_checkout
 from sessions import lab
 
-# Files and folders that several read.
+# Files and folders that several pieces read.
 GUEST = ("scripts/vm scripts/guest scripts/guest-um scripts/kernel-faults scripts/sessions.py scripts/selftests.py "
          "tools/testing/lab/stale_int3")
 LINT = "scripts/lint scripts/toolchain"
@@ -64,7 +64,7 @@ PIECES = [(re.compile(pattern), files.split(), of_lab.split()) for pattern, file
     (r"lab on (\S+)", f"Makefile scripts tools/testing/lab tools/testing/layers tools/testing/host {SUITE} src rust", r"\1"),
     (r"lab: archive: \w+", f"scripts tools/testing/lab/archive tools/rhist/Cargo.toml tools/rhist/test {SUITE}/lib/tap.sh", ""),
     (r"lab: waits", f".ci scripts tools/testing/lab {SUITE}", "um stock"),
-    # It looks whether all places of this table are there.
+    # It checks that all paths of this table exist.
     (r"lab: matrix", "Makefile Kbuild README.md .ci .rustfmt.toml Documentation include rust scripts src tools", ""),
     (r"(?:hist|user_events|hostile|command) on (\S+):.*", f"{GUEST} {SUITE}/run {SUITE}/lib", r"\1 clients"),
 )]
@@ -81,7 +81,7 @@ TESTS = {
 # Files that do not count for pieces that depend on all files: recording results changes nothing
 # that is tested.
 NEVER = {*TESTED.split(), "NEWS"}
-# The compilers, and what emulates processors.
+# The compilers, and the emulators.
 TOOLS = {"rustc", "bindgen", "gcc-14", "gcc-16", "gcc-14-aarch64-linux-gnu", "clang-19", "qemu-system-x86", "qemu-system-arm"}
 # Root file systems with compilers, besides the lab's own.
 BUILDERS = ("root-next", "cross")
@@ -99,9 +99,9 @@ class Inputs:
 
     def of(self, piece):
         """
-        Two hashes for each result of a piece, by its key, in the order of its tests: of files,
-        and of the lab, which is None if a part of that is not there. What passes with few probes
-        is not known to pass with all.
+        Returns two hashes for each result of a piece, by its key, in the order of its tests: of
+        files, and of the lab, which is None if a part of that is missing. Passing with few probes
+        does not count as passing with all.
         """
         few = any(word.startswith("RHIST_EVENT_HEADERS=") for each in self.closure(piece) for word in each.command)
         return {name + " (few probes)" * few: (digest(self.contents(one)), self.of_lab(one))
@@ -148,8 +148,8 @@ class Inputs:
 
     def contents(self, piece):
         """
-        All that the hash of files is made of. A kernel that the lab compiles is known by its
-        recipe, as the lab may not have made it by this one yet.
+        Returns all that goes into the hash of files. A kernel that the lab compiles is
+        represented by its recipe, as the lab may not have made it by this one yet.
         """
         return [
             *(f"{name} {self.files[name]}" for name in sorted(self.read_by(piece))),
@@ -200,8 +200,8 @@ class Inputs:
 
 def read_recipes():
     """
-    Of each kernel that the lab compiles, the release whose source and compilers it takes, and how
-    it is made.
+    Returns for each kernel that the lab compiles the release whose source and compilers it uses,
+    and its recipe.
     """
     folder = sessions.LAB.parent
     files = [folder / name for name in ("lab", "kernels", "headers")] + sorted((folder / "config").iterdir())
@@ -211,8 +211,7 @@ def read_recipes():
 @functools.cache
 def recipes_of(folder, *_):
     """
-    By these files of a folder scripts/, as scripts/lab takes longer to say it than to look
-    whether it would say the same.
+    Cached by the hashes of files in scripts/, as scripts/lab takes longer than hashing them.
     """
     return {match[1]: (match[2], match[3]) for match in re.finditer(r"^(\S+) of (\S+): (.*)$", lab("recipes"), re.MULTILINE)}
 
@@ -238,7 +237,7 @@ def keys(piece):
 
 
 def singles(piece):
-    """The piece with each of its tests alone, or the piece."""
+    """Returns the piece once for each of its tests alone, or the piece."""
     return [replace(piece, tests=[test]) for test in piece.tests] or [piece]
 
 

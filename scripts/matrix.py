@@ -20,9 +20,9 @@ from selftests import OWN, SHAPES, SLOW
 from sessions import NOT_THERE, is_foreign, known_kernels, lab, make_in_lab, say
 
 TABLE, PAGE = TOP / "Documentation" / "tested.json", TOP / "Documentation" / "tested.rst"
-# A job takes at most so many seconds, unless it is one test.
+# Most seconds of a job, unless it is a single test.
 JOB = 1200
-# How many commits are the last ones, whose changes are tested first.
+# Number of recent commits whose changes are tested first.
 RECENT = 30
 COLUMNS = ("build", "hist", "user_events", "hostile", "command", "long", "lab")
 ABOUT = """\
@@ -43,7 +43,7 @@ choice, are below::
 """
 # Rows other than kernels.
 HOST = ("host", "packages")
-# Seconds until a kernel is there.
+# Seconds to make a kernel.
 MAKE = {"um": 300, "umdebug": 600, **dict.fromkeys(("debug", "kcsan", *SHAPES), 1200)}
 
 
@@ -83,8 +83,8 @@ def on_host(durations):
 
 def packages():
     """
-    A row of its own, as they make the command themselves, for which they wait until no other
-    piece uses the copy of the sources.
+    A row of its own, as they make the command themselves, and wait for the copy of the sources
+    until no other piece uses it.
     """
     variables = {"upgrade": {"BEFORE": lab("own")}, "arm64": {"ARM64": next(filter(is_foreign, known_kernels()))}}
     return [Piece(f"packages: {tests}", ["tools/testing/packages/run", *tests.split()], takes=takes, limit=7200, patience=3600,
@@ -121,7 +121,7 @@ class Matrix:
         return sorted(found, key=lambda job: job.risk)
 
     def table(self, record):
-        """An entry, or None, for each key."""
+        """Returns an entry, or None, for each key."""
         return {name: record.get(name) for row in self.rows.values() for column, found in row if column
                 for piece in found for name in keys(piece)}
 
@@ -157,7 +157,7 @@ def is_changed(test, changes):
 
 
 def by_change(piece, changes, durations):
-    """Tests that were changed themselves are apart."""
+    """Separates tests that were changed themselves."""
     first = [test for test in piece.tests if is_changed(test, changes)]
     others = [test for test in piece.tests or [piece] if test not in first]
     return [part for tests in (first, others) if (part := narrowed(piece, tests, durations))]
@@ -193,8 +193,8 @@ def possible(job, everything, leave_out):
 
 def run_job(job, everything, durations, record):
     """
-    Repeats once what fails. Returns how many points passed; and the keys of what failed twice, or
-    could not be run, and of what passed when it was repeated.
+    Runs a job, and repeats failures once. Returns the number of passed points; the keys that
+    failed twice, or could not be run; and the keys that passed when repeated.
     """
     runner, failed = attempt(job.pieces, everything, durations, record())
     bad = [name for piece in job.pieces if runner.states.get(piece.name) == NOT_RUN for name in keys(piece)]
@@ -220,7 +220,7 @@ def rows_of_part(rows, part):
 
 
 def place(name):
-    """Row and column of a key."""
+    """Returns row and column of a key."""
     if match := re.fullmatch(r"(\S+?)( rest)?( long)?: (\w+)\.\S+", name):
         return match[1], "long" if match[3] else match[4]
     if match := re.fullmatch(r"(?:module|events|layouts) (?:for|of) (\S+)|lab on (\S+)", name):
@@ -229,7 +229,10 @@ def place(name):
 
 
 def cell(entries):
-    """How many tests have run, if not all; points, minutes, and the commit of the oldest."""
+    """
+    Returns a cell: how many tests have run, if not all; points, minutes, and the commit of the
+    oldest.
+    """
     ran = [entry for entry in entries if entry]
     if not ran:
         return "not run" if entries else "-"
@@ -262,7 +265,7 @@ def printed(table):
 
 
 def page(table):
-    """Documentation/tested.rst, made of nothing but the table."""
+    """Returns Documentation/tested.rst, made from the table alone."""
     return ABOUT + "".join(f"    {line}".rstrip() + "\n" for line in printed(table))
 
 

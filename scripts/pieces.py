@@ -19,39 +19,38 @@ from selftests import OWN, SLOW, USER_MODE, in_order
 from sessions import LAB, is_foreign, say
 from sessions import lab as ask
 
-# Where something is, which does not change while this runs.
+# Asks scripts/lab for a path, once, as it does not change during a run.
 lab = functools.cache(ask)
 TOP = Path(__file__).resolve().parent.parent
 OUT = TOP / "build" / "test"
-# Runs rustfmt or clippy, and knows for which version of Rust they have to be content.
+# Runs rustfmt or clippy, and knows the version of Rust whose findings count.
 LINT = str(TOP / "scripts" / "lint")
 
 
 @dataclass
 class Piece:
     """
-    One command with tests, or one that others need. It has failed if it ends with anything but 0.
+    One command with tests, or one that others need. It has failed if its status is not 0.
     """
 
     name: str
     command: list
-    # Pieces that have to be done, and to have succeeded, before this one begins.
+    # Pieces that have to succeed before this one begins.
     after: list = field(default_factory=list)
-    # How many seconds it takes, as far as is known, and how many processors it keeps busy.
+    # Expected duration in seconds, and the number of processors that it keeps busy.
     takes: float = 10
     cores: int = 1
-    # Ends it after so many seconds, and after so many without a word from it.
+    # Ends it after so many seconds, and after so many without output.
     limit: int = 1200
     patience: int = 1200
-    # For a guest: its tests, of which it prints the name of each when it is done; its kernel, and
-    # how they run.
+    # For a guest: its tests, whose names it prints as they end; its kernel, and the kind of run.
     tests: list = field(default_factory=list)
     kernel: str = ""
     rest: bool = False
     long: bool = False
     # Pieces of the lab, which an archive may lack; then this one is left out.
     lab: list = field(default_factory=list)
-    # Its last total counts; otherwise it is one test.
+    # Its last total counts; otherwise it counts as one test.
     counts: bool = True
     # Variables for the environment of the command.
     environment: dict = field(default_factory=dict)
@@ -77,7 +76,7 @@ def make(*arguments):
 
 
 def module(kernel, headers=None):
-    """With headers, only their events have probes of rhist's."""
+    """With headers, rhist has probes for their events only."""
     options = [f"RHIST_EVENT_HEADERS={headers}"] if headers else []
     return [
         *(lab_kernel(kernel) if kernel in OWN else []),
@@ -89,24 +88,24 @@ def module(kernel, headers=None):
 
 
 def lab_kernel(kernel):
-    """One that is compiled in the lab, beside other pieces if it is not there yet."""
+    """A kernel that is compiled in the lab, beside other pieces, if it is missing."""
     return [Piece(f"kernel {kernel}", [str(LAB), kernel], takes=300, limit=7200, counts=False)]
 
 
 def samples(kernel):
-    """Modules of the kernel's source that its own tests load."""
+    """Modules from the kernel's source that its own tests load."""
     return [Piece(f"samples for {kernel}", make(f"KERNEL={kernel}", "samples"), takes=10, counts=False)]
 
 
 def orc(kernel):
-    """Modules that compare the rules by which stacks are walked with the kernel's own tables."""
+    """Modules that compare the rules for walking stacks with the kernel's own tables."""
     return [Piece(f"orc for {kernel}", make(f"KERNEL={kernel}", "orc"), takes=5, counts=False)]
 
 
 def programs(kernel="stock"):
     """
-    The tests that are to be compiled, and the command that some of them try. For another
-    architecture they are compiled by other tools.
+    The tests that have to be compiled, and the command, which some of them run. Another
+    architecture needs other tools.
     """
     out, more = f"{TOP}/build/selftests", {}
     if is_foreign(kernel):
@@ -132,7 +131,7 @@ CROSS = {
 }
 
 
-# Seconds that a guest takes besides its tests.
+# Seconds that a guest takes beyond its tests.
 BOOT = {"um": 3, "umdebug": 10, "debug": 120, "debug-6.12": 120, "debug-orc": 120, "kcsan": 120}
 # Most seconds for the tests of a guest together: few guests, since each has to boot, but enough to
 # keep all processors busy until the end. Guests that look for faults are to be small, so that
@@ -144,13 +143,13 @@ UNKNOWN = {"um": 5, "umdebug": 40, "debug": 200, "debug-6.12": 200, "debug-orc":
 
 def guest(kernel, tests, durations, cpus=2, cores=1, rest=False, long=False, patience=None, turns=False, seed=None):
     """
-    A guest with these tests of one suite; user-mode Linux has one processor. With rest, checks
-    that it has done are left out. With turns, one processor does nothing while another one does
-    something. With a seed, that draws their order.
+    A guest with these tests of one suite; user-mode Linux has one processor. With rest, points
+    shown by user-mode Linux are skipped. With turns, only one processor runs at a time. A seed
+    draws the order of the tests.
     """
     suite, names = tests[0].suite, [test.name for test in tests]
     takes = BOOT.get(kernel, 30) + sum(measured(durations, kernel, test, rest, long) for test in tests)
-    # This machine may be slow, and others at work on it.
+    # This machine may be slow, or busy.
     patience = max(patience or (3600 if long or kernel in SLOW else 240), *(test.limit for test in tests))
     limit = int(max(600, 5 * takes) + patience)
     options = [] if kernel in USER_MODE else [
@@ -173,7 +172,7 @@ def narrowed(piece, tests, durations):
     """Returns a piece with only these of its tests; None without any."""
     if not piece.tests or len(tests) in (0, len(piece.tests)):
         return piece if tests else None
-    # In the order in which they are there.
+    # In the order of the command.
     names = [name for name in piece.command[-len(piece.tests) :] if name in {test.name for test in tests}]
     gone = sum(measured(durations, piece.kernel, test, piece.rest, piece.long) for test in piece.tests if test not in tests)
     return replace(piece, name=" ".join([f"{piece.name.split(':')[0]}:", *names, *["--long"] * piece.long]), tests=tests,
@@ -186,7 +185,7 @@ def measured(durations, kernel, test, rest, long):
 
 
 def key(kernel, test, rest, long):
-    """Key of a test on a kernel, for its duration and for the fact that it has passed."""
+    """Key of a test on a kernel, for its duration and its result."""
     return f"{kernel}{' rest' * rest}{' long' * long}: {test.suite}.{test.name}"
 
 
@@ -196,7 +195,7 @@ def guests(kernel, tests, durations, rest=False, long=False, **more):
     groups = {}
     for test in tests:
         if test.can_run_on(kernel) and (long or not test.long):
-            # User-mode Linux leaves its processor to others while a test sleeps.
+            # User-mode Linux yields its processor while a test sleeps.
             kind = test.asleep if kernel == "um" else kernel != "umdebug" and (test.cpus, test.long, test.tsc, take_turns(test, kernel, rest))
             groups.setdefault((test.suite, kind), []).append(test)
     for group in groups.values():
@@ -215,14 +214,14 @@ def guests(kernel, tests, durations, rest=False, long=False, **more):
 
 
 def take_turns(test, kernel, rest):
-    """Only in make test: in longer runs all tests have processors that run at once."""
+    """Only in make test: in longer runs all processors run at once."""
     return test.turns and kernel == "stock" and rest
 
 
 def parts(tests, kernel, durations, rest, long):
     """
-    Splits tests into parts that take about as long as each other, as few as may be; each in the
-    order of the table.
+    Splits tests into parts of similar duration, as few as possible; each in the order of the
+    table.
     """
     takes = {test: measured(durations, kernel, test, rest, long) for test in tests}
     count = max(1, math.ceil(sum(takes.values()) / MOST.get(kernel, 200)))
@@ -240,7 +239,7 @@ SHORT = [("hist", "basic names files compare"), ("user_events", "requests")]
 ALONE = [("hist", "basic files counts jsonl"), ("user_events", "requests")]
 # The probes for all events would take longer to build than the tests.
 SHORT_HEADERS = "irq kmem sched signal task timer"
-# Tests that find most on user-mode Linux in a minute.
+# Tests that find most faults on user-mode Linux within a minute.
 FAST = "hist.basic hist.compare hist.errors hist.sequences"
 
 
@@ -265,15 +264,16 @@ def copied():
     return Path(lab("path", "lab")) / "checkout"
 
 
-# Set for whatever a run of scripts/test starts: of which checkout the run is.
+# Set for all children of a run of scripts/test: the checkout of the run.
 WITHIN = "RHIST_TESTED"
 
 
 @contextlib.contextmanager
 def locks(found):
     """
-    Held as long as these pieces run: others of this checkout would use the same build/, others of
-    another one the same copy of the sources. A run that a piece starts is a part of that piece.
+    Held as long as these pieces run: other runs in this checkout would use the same build/, and
+    runs in another one the same copy of the sources. A run that a piece starts is a part of that
+    piece.
     """
     with contextlib.ExitStack() as held:
         if os.environ.get(WITHIN) != str(TOP):
@@ -285,7 +285,7 @@ def locks(found):
 
 
 def lock(path, why):
-    """Locks a file. If another program has done so, says it, and waits for that."""
+    """Locks a file. If another program holds the lock, says so, and waits."""
     file = open(path, "a")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -296,7 +296,7 @@ def lock(path, why):
 
 
 def within(folder, *command, enter=("chroot",), **variables):
-    """A command in a folder of the copy."""
+    """A command in a folder of the copy of the sources."""
     return ["sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", str(copied() / folder), *chroot(*command, enter=enter, **variables)]
 
 
@@ -308,7 +308,7 @@ COMMAND = "command"
 
 
 def rust(kernel):
-    """The piece of the lab that compiles the command for the architecture of a kernel."""
+    """Returns the piece of the lab that compiles the command for the architecture of a kernel."""
     return "rust-arm64" if is_foreign(kernel) else "rust"
 
 
@@ -319,7 +319,7 @@ def in_workspace(*command, rust="rust", **more):
 
 
 def command(kernel="stock"):
-    """The program, for guests and packages, in build/command; for arm64, in a folder of it."""
+    """The program, for guests and packages, in build/command; for arm64, in a subfolder."""
     out, built, more, fetched, of_lab = f"{TOP}/build/command", "release", {}, [], [rust(kernel)]
     if is_foreign(kernel):
         out, built = f"{out}/aarch64", f"{CROSS['CARGO_BUILD_TARGET']}/release"
@@ -398,9 +398,9 @@ def lints():
 
 def host_tests(names, long=False):
     """
-    Each suite has a target folder of its own, but for the first two, which share one. Properties
-    are tried with the same inputs each time, in a long run with others each time, and as many
-    where memory is watched.
+    Each suite has a target folder of its own, except the first two, which share one. Properties
+    are tried with the same inputs each time; in a long run with others each time, and with the
+    full number under the memory checkers.
     """
     takes = {"loom": 40, "tests": 40, "memory": 80}
     more = {"loom": {"RHIST_TEST_LONG": "1"}, "memory": {"RHIST_TEST_ROUNDS": "100", "PROPTEST_CASES": "256"}}
@@ -416,7 +416,7 @@ def host_tests(names, long=False):
 
 def host(long=False, whole=True):
     """
-    With whole, memory is watched, too, and scrapes are measured, for which the command is
+    With whole, memory is checked, too, and scrapes are measured, for which the command is
     compiled once more.
     """
     return [
@@ -434,7 +434,7 @@ def host(long=False, whole=True):
 
 
 def layouts(kernel):
-    """Of a kernel that need not be there yet."""
+    """For a kernel that may be missing so far."""
     path = 'exec scripts/lab chroot -- tools/testing/build/btf-header.sh "$(scripts/lab path btf "$1")"'
     return [Piece(f"layouts of {kernel}", ["sh", "-c", path, "sh", kernel], takes=10)]
 
@@ -454,19 +454,19 @@ def matrix():
 
 
 def inputs():
-    """Runs some pieces once more, and looks which files they read."""
+    """Runs some pieces once more, and checks which files they read."""
     return [Piece("lab: inputs", ["tools/testing/lab/inputs.py"], takes=40,
                   after=["events for um", *(programs_of(suite, "um") for suite in ("hist", "user_events", COMMAND)), COMMAND])]
 
 
 def archive():
-    """They wait for apt most of the time."""
+    """Most of the time, they wait for apt."""
     return [Piece(f"lab: archive: {name}", [f"tools/testing/lab/archive/{name}"], takes=takes, cores=0)
             for name, takes in (("kernels", 60), ("mirror", 60), ("rust", 25))]
 
 
 def waits():
-    """Takes no processor: it waits for time limits."""
+    """Uses no processor: it waits for time limits."""
     return [Piece("lab: waits", ["tools/testing/lab/run", "waits"], takes=40, cores=0, after=["kernel um"])]
 
 
@@ -512,8 +512,8 @@ def fuzz(*arguments):
 
 def all_pieces(durations, long=False, tests=None, seed=None):
     """
-    The pieces of make test, or of make test-long, in which a seed draws the order of tests; with
-    `tests`, of the selftests only these.
+    Returns the pieces of make test, or of make test-long; a seed draws the order of tests;
+    `tests` limits the selftests.
     """
     tests = selftests.read() if tests is None else tests
     if long:
@@ -532,14 +532,14 @@ def all_pieces(durations, long=False, tests=None, seed=None):
     ], durations)
 
 
-# A piece is cheap that takes at most so many seconds, as those do that it needs.
+# Most seconds of a cheap piece, and of each piece that it needs.
 CHEAP = 5
 
 
 def cheap_pieces(durations):
     """
-    Pieces of make test of which many orders can be tried. Guests are none: each has tests for
-    minutes.
+    Returns pieces of make test that can be tried in many orders. Guests are excluded: each has
+    tests for minutes.
     """
     found = all_pieces(durations)
     names = {piece.name: piece for piece in found}
@@ -551,7 +551,7 @@ def cheap_pieces(durations):
 
 
 def kernel_pieces(kernel, durations):
-    """All guest tests, on one kernel, which may be of a machine that takes long to emulate."""
+    """Returns all guest tests on one kernel, which may be slow to emulate."""
     slow = kernel in SLOW
     of_guests = guests(kernel, selftests.read(), durations, rest=slow, patience=None if slow else 1200)
     return timed([*module(kernel), *orc(kernel), *programs(kernel), *layouts(kernel), *of_guests], durations)
@@ -575,8 +575,7 @@ def fast_pieces(durations):
 
 def debug_pieces(durations):
     """
-    All guest tests: on user-mode Linux if it can run them, and on the debug kernel what that has
-    not shown.
+    Returns all guest tests: on user-mode Linux if possible, and on the debug kernel for the rest.
     """
     tests = selftests.read()
     return timed([
@@ -621,7 +620,7 @@ def needed(pieces, wanted):
 
 
 def timed(pieces, durations):
-    """Stores in pieces how long they took last time. For guests, that is the sum of their tests."""
+    """Stores in pieces their last durations. For guests, that is the sum of their tests."""
     for piece in pieces:
         if not piece.tests:
             piece.takes = durations.get(piece.name) or piece.takes

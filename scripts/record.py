@@ -28,7 +28,7 @@ class Entry(NamedTuple):
     # Hashes of the inputs; the lab's is None if a part of it was missing.
     files: str
     lab: str
-    # It had failed with these inputs, and passed when it was repeated: at once, or in another run.
+    # True if it had failed with these inputs, and passed when repeated: at once, or in another run.
     repeated: bool = False
 
 
@@ -41,13 +41,13 @@ class Record(dict):
         super().__init__(read(self.path))
 
     def merge(self, other):
-        """Of each key the newest."""
+        """Merges entries, keeping the newest of each key."""
         for name, entry in other.items():
             if entry and (name not in self or entry.when >= self[name].when):
                 self[name] = entry
 
     def put(self, entries):
-        """Adds them to the file, which others may have changed meanwhile."""
+        """Adds them to the file, which other runs may have changed meanwhile."""
         with open(f"{self.path}.lock", "a", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self.merge(read(self.path))
@@ -56,8 +56,8 @@ class Record(dict):
 
     def begin(self, piece):
         """
-        Notes what of the lab a piece begins with: another checkout may make a kernel anew while
-        its guest runs.
+        Notes the parts of the lab that a piece begins with: another checkout may make a kernel
+        anew while its guest runs.
         """
         self.begun[piece.name] = Inputs(self.pieces, sources=()).of_lab(piece)
 
@@ -91,7 +91,7 @@ class Record(dict):
         return max(int(time.time()), self[name].when + 1 if name in self else 0)
 
     def has_failed(self, name, inputs):
-        """Whether it has failed with these inputs, even if it has passed since."""
+        """Returns whether it has failed with these inputs, even if it has passed since."""
         entry = self.get(name)
         return bool(entry) and (entry.files, entry.lab) == inputs and bool(entry.failed or entry.repeated)
 
@@ -156,5 +156,5 @@ def git(*words):
 
 
 def commit():
-    """With a plus if files differ from it."""
+    """Returns the commit, with a plus if files differ from it."""
     return git("rev-parse", "--short=7", "HEAD") + "+" * bool(git("status", "--porcelain", "--", ".", ":!Documentation/tested.*"))

@@ -8,9 +8,9 @@ import os
 import shutil
 from pathlib import Path
 
-# Logs of guests are kept in the one folder that they always are in.
+# Logs of guests stay in their one usual folder.
 LOGS = "vm"
-# Mounted in a namespace of the command's own, so that it finds all at the usual paths.
+# Mounted in the command's own namespace, so that it finds all files at their usual paths.
 ENTER = 'mount --bind "$1/{0}" "$2/{0}" && mount --rbind "$2" "$1" && shift 2 && exec "$@"'.format(LOGS)
 
 
@@ -51,7 +51,7 @@ class Rooms:
 
 
 def link(source, target):
-    """Gives the folder target all files of source, as hard links, in place of older ones."""
+    """Puts hard links to all files of source into the folder target, replacing older files."""
     with os.scandir(source) as entries:
         for entry in entries:
             place = target / entry.name

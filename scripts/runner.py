@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs pieces of tests side by side, and says how it went."""
+"""Runs pieces of tests side by side, and prints the results."""
 
 import fcntl
 import json
@@ -41,7 +41,7 @@ class Result:
     skipped: int = 0
     reports: int = 0
     seconds: float = 0.0
-    # Why it has failed, if no point says so.
+    # Reason of a failure, if no point has one.
     why: str = ""
 
     def add(self, other):
@@ -69,7 +69,7 @@ class LeftOut:
 
 
 class Durations(dict):
-    """How many seconds pieces and tests took when they passed last, kept in the lab."""
+    """Last durations of passed pieces and tests in seconds, kept in the lab."""
 
     def __init__(self):
         self.path = Path(lab("path", "lab")) / "durations.json"
@@ -79,7 +79,7 @@ class Durations(dict):
             super().__init__()
 
     def put(self, measured):
-        """Adds results to the file, which others may have changed meanwhile."""
+        """Adds results to the file, which other runs may have changed meanwhile."""
         with open(f"{self.path}.lock", "a", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self.update({**Durations(), **measured})
@@ -104,8 +104,8 @@ def judge(piece, status, text):
         if not result.failed and not result.passed:
             result.failed = 1
         results = {piece.name: result}
-    # A guest that is not sound has failed, whatever its tests say; and any of them may be why, as
-    # with a leak that is found in the end.
+    # A guest with a fault has failed, whatever its tests report; any of them may be the cause, as
+    # of a leak found in the end.
     if status and not any(result.failed for result in results.values()):
         for result in results.values():
             result.failed += 1
@@ -130,8 +130,8 @@ def total_of(lines):
 
 def judge_tests(piece, lines):
     """
-    A test fails that the guest did not get to, of which nothing passed, or which skipped another
-    number than it should.
+    A test fails if the guest did not reach it, if none of its points passed, or if it skipped
+    another number than it should.
     """
     done = {match[1]: match for match in map(OF_TEST.match, lines) if match}
     results = {}
@@ -158,7 +158,7 @@ class Runner:
     """
 
     def __init__(self, pieces, shown=False, durations=None, seed=None, record=None):
-        # Several parts may need the same one.
+        # Several parts may need the same piece.
         self.pieces = list({piece.name: piece for piece in pieces}.values())
         self.shown, self.durations, self.record = shown, durations, record
         self.waiting = list(self.pieces)
@@ -172,7 +172,7 @@ class Runner:
         self.began = time.monotonic()
 
     def ready(self):
-        """The piece to begin next, or None. Drops pieces that cannot be run any more."""
+        """Returns the piece to begin next, or None. Drops pieces that cannot be run any more."""
         best = None
         names = {piece.name for piece in self.pieces}
         for piece in list(self.waiting):
@@ -186,7 +186,7 @@ class Runner:
         return best
 
     def urgency(self, piece):
-        """Seconds until the end of what waits for it, itself included."""
+        """Seconds until the end of all pieces that wait for it, itself included."""
         return piece.takes + max((self.urgency(other) for other in self.pieces if piece.name in other.after), default=0)
 
     def run(self):
@@ -267,7 +267,7 @@ class Runner:
             finally:
                 end(process, patience=PATIENCE)
                 process.stdout.close()
-                # Its number may be another's from now on.
+                # Its pid may be reused from now on.
                 self.processes.remove(process)
 
     def finish(self, piece, status, results, seconds=0.0, text=""):
@@ -289,7 +289,7 @@ class Runner:
         if state == "failed":
             self.failures[piece.name] = self.failures_of(piece, status, text, results)
             say("\n".join(self.failures[piece.name]))
-        # Last, so that it is said and the others go on even if it cannot be kept.
+        # Last, so that the result is printed and others go on even if it cannot be kept.
         if status is not None:
             self.keep(piece, results, seconds)
 
@@ -331,7 +331,9 @@ class Runner:
 
 
 class Watchdog:
-    """Ends a process that takes too long, or says nothing for too long; and says so in its log."""
+    """
+    Ends a process that takes too long, or prints nothing for too long; and notes that in its log.
+    """
 
     def __init__(self, process, piece, log):
         self.process, self.piece, self.log = process, piece, log
@@ -380,7 +382,7 @@ def processor_time(pid):
 
 
 def table(runner):
-    """Per test: passed, failed, not run, reports."""
+    """Returns per test: passed, failed, not run, reports."""
     rows = []
     for piece in runner.pieces:
         state, results, _ = runner.results[piece.name]
@@ -399,8 +401,8 @@ def table(runner):
 
 def within_ceilings(runner):
     """
-    Says which pieces took more of a processor than they may. It is a failure if all together took
-    more than a machine that does other things, too, can explain.
+    Prints the pieces that took more CPU seconds than they may. It is a failure if the sum is
+    larger than other load on the machine can explain.
     """
     taken, most, over = ceilings.compare(runner.busy, runner.pieces, ceilings.read())
     for sentence in over:
@@ -412,9 +414,9 @@ def within_ceilings(runner):
 
 def run(pieces, shown=False, durations=None, seed=None, tabled=False, left_out=(), limited=False):
     """
-    Runs pieces, and prints the results, in the end also as a table if that is wanted, and what of
-    LeftOut is left out. If it is limited, all pieces together must not take much more of a
-    processor than their ceilings say. Returns the exit status.
+    Runs pieces, and prints the results, on request also as a table, and the ones in LeftOut. If
+    limited, all pieces together must not take much more CPU time than their ceilings. Returns the
+    exit status.
     """
     if seed is not None:
         say(f"pieces run in an order that is drawn, each in a folder build/ of its own: --seed {seed}")
@@ -430,7 +432,7 @@ def run(pieces, shown=False, durations=None, seed=None, tabled=False, left_out=(
         table(runner)
     failed = [name for name, (state, *_) in runner.results.items() if state != "passed"]
     for name, lines in runner.failures.items():
-        # Once more, where the end of a long log shows it.
+        # Repeated here, at the end of a long log.
         say("\n".join([f"\nFAILED {name}", *lines]))
     if failed:
         say("\nfailed or not run: " + "; ".join(failed))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The table of selftests: tools/testing/selftests/tests.toml, which says what its columns mean."""
+"""
+The table of selftests: tools/testing/selftests/tests.toml, whose header explains its columns.
+"""
 
 import random
 import re
@@ -16,9 +18,10 @@ OWN = ("um", "umdebug", "debug", "kcsan")
 USER_MODE = ("um", "umdebug")
 # They look for faults.
 SLOW = ("umdebug", "debug", "debug-6.12", "debug-orc", "kcsan")
-# Kernels in the shapes of other distributions, and other debug kernels: which series their C is of.
+# Kernels in the shapes of other distributions, and further debug kernels, with the series of their
+# C.
 SHAPES = {"ubuntu": "7.2", "arch": "7.2", "nixos": "6.12", "kcfi": "", "debug-6.12": "6.12", "debug-orc": ""}
-# In the table, "stock" with what user-mode Linux has shown left out.
+# In the table, "stock" without points that user-mode Linux has shown.
 REST = "rest"
 # Common names of releases in the table: 7.2.12, and 7.2, of 7.2.12+deb13-amd64.
 SERIES = re.compile(r"(\d+\.\d+)(?:\.\d+)?")
@@ -51,7 +54,7 @@ class Test:
         return kernel in self.on or like in self.on
 
     def skipped_on(self, kernel, rest):
-        """How many of its points are skipped there."""
+        """Returns the number of its points that are skipped there."""
         like = {"um": ["um"], "umdebug": ["umdebug", "um"], "debug": ["debug", REST, "stock"], "kcsan": ["kcsan", REST, "stock"],
                 "debug-orc": ["debug", REST, "stock"]}
         series = SERIES.match(SHAPES.get(kernel, kernel))
@@ -86,7 +89,7 @@ def read(path=FOLDER / "tests.toml"):
 
 
 def short_on(tests, kernel):
-    """The part of make test on "um" or "stock"."""
+    """Returns the tests of make test on "um" or "stock"."""
     return [test for test in tests if kernel in (test.short or test.on) and not test.long]
 
 

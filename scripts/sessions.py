@@ -21,7 +21,7 @@ def say(text=""):
 
 
 def is_foreign(kernel):
-    """Whether a kernel is for another architecture than the lab's machine: for arm64."""
+    """Returns whether a kernel is for another architecture than the lab's machine: for arm64."""
     return bool(re.fullmatch(r".*-arm64(-16k)?", kernel))
 
 
@@ -42,7 +42,7 @@ def known_kernels():
 
 
 def make_in_lab(piece):
-    """Returns the exit status of scripts/lab, and the last sentence that it said."""
+    """Runs scripts/lab. Returns its exit status, and the last sentence of its output."""
     is_kernel = piece[0].isdigit() or piece in SHAPES
     last = "see above"
     with subprocess.Popen([LAB, *["source"] * is_kernel, piece], stderr=subprocess.PIPE, text=True) as process:
@@ -59,8 +59,8 @@ def make_in_lab(piece):
 
 def end(*processes, patience=3):
     """
-    Ends processes that lead sessions, with all that these have started: asks all of them, waits
-    so many seconds, and kills.
+    Ends processes that lead sessions, with all their descendants: asks all of them, waits up to
+    `patience` seconds, and kills.
     """
     for number in (signal.SIGTERM, signal.SIGKILL):
         processes = [process for process in processes if asked(process, number)]
@@ -75,7 +75,7 @@ def end(*processes, patience=3):
 
 
 def asked(process, number):
-    """Sends a signal to a session. Returns whether any of it is left."""
+    """Sends a signal to a session. Returns whether a process of it is left."""
     try:
         os.killpg(process.pid, number)
     except ProcessLookupError:

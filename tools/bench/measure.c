@@ -15,8 +15,8 @@
 //   module NAME
 //           bytes of text and data of rhist; one line
 //   peer NAME|EVENT|CPUS|KEYS|SHARED|COUNT|COMMAND
-//           ns: without a listener, and with COMMAND; then the number of events while COMMAND surely
-//           listened, and in all; and the output of COMMAND, after ">"
+//           ns: without a listener, and with COMMAND; then the number of events while COMMAND
+//           surely listened, and in all; and the output of COMMAND, after ">"
 //   machine NAME|LOAD|COMMAND|||||[|WHAT ELSE]...
 //           ns and switches of the command LOAD, and the recorded number: without, C, rhist, and
 //           COMMAND if given
@@ -143,8 +143,8 @@ static void detach(enum side side, const char *event, const char *trigger)
 	attach(side, event, pathf("!%s", trigger));
 }
 
-// Reads all of hist. Returns how many hits it shows, and how many were lost; values that no bucket
-// counts are as well.
+// Reads all of hist. Returns the number of hits in it, and sets the number of lost ones; values
+// outside of all buckets count as lost.
 static unsigned long long read_hist(enum side side, const char *event, unsigned long long *dropped)
 {
 	static char buffer[1 << 16];
@@ -327,7 +327,7 @@ static void measure_event(void)
 		floor = fire(order, &fired);
 		probe("none");
 		for (int i = 0; i < SIDES; i++) {
-			// Neither is always the first.
+			// In turns, so that neither is always the first.
 			enum side side = (i + round) % SIDES;
 
 			ns[side] = side == C && ours ? NAN : measure_hist(side, order, words[6], words[7], off, !round);
@@ -389,8 +389,7 @@ static void measure_read(void)
 	}
 }
 
-// Pages that nobody has, in bytes: those on the lists of the processors included, which MemFree
-// leaves out.
+// Free pages, in bytes, with those on per-CPU lists, which MemFree leaves out.
 static double free_memory(void)
 {
 	unsigned long pages = 0, n;
@@ -415,7 +414,7 @@ static double free_memory(void)
 	return pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-// Histograms that differ in a filter only.
+// Histograms that differ only in a filter.
 static void measure_memory(void)
 {
 	int count = atoi(words[1]);
@@ -440,7 +439,7 @@ static void measure_memory(void)
 	}
 }
 
-// The number in the line of a file that sscanf() finds with this format. It is not 0.
+// Returns the number that sscanf() finds with this format in a line of a file. It is not 0.
 static unsigned long long number_in(const char *path, const char *format)
 {
 	unsigned long long n = 0;
@@ -460,7 +459,7 @@ static void measure_module(void)
 	printf("%s|%llu\n", case_name, number_in("/proc/modules", "rhist %llu"));
 }
 
-// Starts a command in a process group of its own, which prints into a file.
+// Starts a command in a process group of its own, with its output in a file.
 static pid_t start(const char *command)
 {
 	pid_t pid;
@@ -519,8 +518,8 @@ static void stop(pid_t pid)
 	die("does not end");
 }
 
-// Waits until an event takes longer, which is when a command listens to it. Returns how many were
-// fired.
+// Waits until an event takes longer, that is until a command listens to it. Returns the number of
+// fired events.
 static unsigned long long wait_until_listened(pid_t pid, const char *event, double off)
 {
 	unsigned long long fired, all = 0;
@@ -543,7 +542,7 @@ static unsigned long long wait_until_listened(pid_t pid, const char *event, doub
 	return all;
 }
 
-// Interpreted, BPF programs would look slower than they are.
+// Interpreted BPF programs would look slower than usual.
 static void check_jit(void)
 {
 	int jit = 0;
@@ -610,10 +609,10 @@ static void measure_machine(void)
 
 	check_jit();
 	each_else(define, C, false);
-	// The first time, all of it is read from where it lies.
+	// The first run reads all files from the disk.
 	run_load("first");
 	for (int round = 0; round < rounds; round++) {
-		// None of them is always the first.
+		// In turns, so that none is always the first.
 		for (int i = 0; i < 3 + command; i++) {
 			int who = (i + round) % (3 + command);
 
@@ -690,12 +689,12 @@ static void each_case(bool rhist)
 int main(void)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	// The emulator's workaround is there if several processors are.
+	// The workaround for the emulator is there if the guest has several processors.
 	if (!access("/stale_int3.ko", F_OK))
 		load("/stale_int3.ko");
 	load("/rhist_bench.ko");
-	// Until a while after boot the kernel's clocks are slow ones: the time stamp counter is
-	// being checked.
+	// For a while after boot the kernel uses slow clocks: it still checks the time stamp
+	// counter.
 	sleep(5);
 	each_case(false);
 	load("/rhist.ko");

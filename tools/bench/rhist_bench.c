@@ -42,7 +42,7 @@
 
 #define CREATE_TRACE_POINTS
 #include "compat.h"
-/* In the place of the module that has these events: rhist has probes for them. */
+/* This replaces the module with these events: rhist has probes for them. */
 #include <trace/events/watchdog.h>
 #include "rhist_bench.h"
 
@@ -57,9 +57,9 @@ static char device_names[NAMES][16];
 static struct pt_regs regs;
 static struct watchdog_device dog;
 
-/* Functions that the kernel does not export, found by name. */
+/* Tracepoints that the kernel does not export, found by name. */
 static struct tracepoint *sched_waking, *sched_wakeup, *sched_switch, *irq_handler_entry, *sys_enter;
-/* Not every kernel has it. */
+/* Some kernels lack it. */
 static struct tracepoint *sched_ext_bypass_lb;
 
 /* Fires a tracepoint like code without static calls. PROTO and the arguments are the event's. */
@@ -83,8 +83,8 @@ struct worker {
 };
 
 /*
- * One loop for each event: k goes on to keys - 1 and from 0 again and again, and key is made from
- * it, so that neighbouring keys do not follow each other.
+ * One loop for each event: k counts up to keys - 1 and from 0 again and again, and key is computed
+ * from it, so that neighbouring keys do not follow each other.
  */
 #define EVENT(name, fire)							\
 	static noinline u32 fire_##name(u32 first, u32 keys, u32 k, u64 count)	\
@@ -109,7 +109,7 @@ EVENT(switch, call(sched_switch, TYPES(bool, struct task_struct *, struct task_s
 		   false, current, tasks[k % NAMES], 0))
 EVENT(irq, call(irq_handler_entry, TYPES(int, struct irqaction *), k, &devices[k % NAMES]))
 
-/* A task is woken up, and runs. */
+/* Fires the events of a task that is woken up, and runs. */
 static __always_inline void call_wakeup(struct task_struct *task)
 {
 	call(sched_waking, struct task_struct *, task);
@@ -117,7 +117,7 @@ static __always_inline void call_wakeup(struct task_struct *task)
 }
 EVENT(wakeup, call_wakeup(tasks[k % NAMES]))
 
-/* A task is put into the run queue, and runs since this one sleeps. */
+/* Fires the events of a task that is put into the run queue, and runs since this one sleeps. */
 static __always_inline void call_queued(struct task_struct *task)
 {
 	call(sched_wakeup, struct task_struct *, task);
@@ -128,7 +128,7 @@ static __always_inline void call_queued(struct task_struct *task)
 }
 EVENT(queued, call_queued(tasks[k % NAMES]))
 
-/* Eight numbers of 32 bits. */
+/* An event with eight 32-bit numbers. */
 static __always_inline void call_balance(u32 key)
 {
 	call(sched_ext_bypass_lb, TYPES(u32, u32, u32, u32, u32, u32, u32, u32), key, key + 1, key + 2, key + 3,
@@ -136,7 +136,7 @@ static __always_inline void call_balance(u32 key)
 }
 EVENT(balance, call_balance(key))
 
-/* Its probes may fault, and so another lock keeps them. */
+/* Its probes may fault, so another lock protects them. */
 static void call_sys_enter(long id)
 {
 	if (static_key_enabled(&sys_enter->key)) {
@@ -161,10 +161,7 @@ static struct tracepoint *const kmalloc_tracepoint = &__tracepoint_kmalloc;
 
 static DEFINE_PER_CPU(u64, counter);
 
-/*
- * Called with more than it takes, and does not look at. Counts may get lost: nobody looks at them,
- * either.
- */
+/* Ignores its arguments. Counts may get lost, as nobody reads them. */
 static void count_one(void *data)
 {
 	raw_cpu_inc(counter);
@@ -304,7 +301,7 @@ static int start_threads(void)
 	return 0;
 }
 
-/* One order at a time: the lock of parameters is held. */
+/* One order at a time: parameters are written under a lock. */
 static int set_fire(const char *line, const struct kernel_param *kp)
 {
 	const struct event *event;
@@ -417,7 +414,7 @@ static int __init rhist_bench_init(void)
 	if (!sched_waking || !sched_wakeup || !sched_switch || !irq_handler_entry || !sys_enter)
 		return -ENOENT;
 	for (int i = 0; i < NAMES; i++) {
-		/* Not tasks, but memory with the members that the events read. */
+		/* Memory with the members that the events read, in place of tasks. */
 		tasks[i] = vzalloc(sizeof(struct task_struct));
 		if (!tasks[i]) {
 			free_tasks();
@@ -442,5 +439,5 @@ module_init(rhist_bench_init);
 module_exit(rhist_bench_exit);
 MODULE_DESCRIPTION("Fires trace events in a loop and takes the time");
 MODULE_LICENSE("GPL");
-/* rhist has probes only for modules that are of the kernel's source. */
+/* rhist has probes only for modules of the kernel's own source. */
 MODULE_INFO(intree, "Y");

@@ -7,7 +7,7 @@
 
 #include <linux/tracepoint.h>
 
-/* An event that no header of the kernel has. */
+/* An event without a header in the kernel. */
 TRACE_EVENT(number,
 
 	TP_PROTO(u32 key, u64 val, u64 val2),

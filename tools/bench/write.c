@@ -23,7 +23,7 @@ static double nanoseconds(void)
 	return t.tv_sec * 1e9 + t.tv_nsec;
 }
 
-/* Each write has to answer as expected. */
+/* Measures a write, which has to return `expected`. */
 static double cost(int fd, size_t len, ssize_t expected)
 {
 	double least = 0;
@@ -49,7 +49,7 @@ static void add(struct event *e, const char *dir, const char *name, int size)
 		die("%s in %s: %s", name, dir, strerror(errno));
 }
 
-/* perf listens to this process, keeps the newest records, and wakes nobody for each. */
+/* Makes perf listen to this process, keep the newest records, and wake nobody for each. */
 static int record(const char *name, void **ring)
 {
 	char *id = slurp(event_file(name, "id"));

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * request [COUNT]: a program with an event of its own, to start from.
+ * request [COUNT]: an example program with an event of its own.
  *
- * It answers requests that it makes up, ten in a second, and tells whoever
- * listens of each. After COUNT requests, or at the end of time, it says of how
- * many it told.
+ * It answers requests that it makes up, ten in a second, with an event for each. After COUNT
+ * requests, it prints how many events had a listener; without COUNT, it runs for ever.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +18,7 @@
 
 #include <linux/user_events.h>
 
-/* Bit 0 is set while anybody listens. The kernel writes it at any time. */
+/* Bit 0 is set while the event has a listener. The kernel may write it at any time. */
 static volatile uint32_t enabled;
 static int data_file, write_index;
 
@@ -40,7 +39,7 @@ static int register_event(void)
 	return 0;
 }
 
-/* Memory that the kernel writes to has to be given back before it is used for something else. */
+/* The bit must be unregistered before its memory is used for something else. */
 static void unregister_event(void)
 {
 	struct user_unreg unreg = {

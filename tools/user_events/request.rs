@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `request [COUNT]`: a program with an event of its own, to start from. It does what `request.c`
-//! does, and needs nothing but the standard library.
+//! `request [COUNT]`: an example program with an event of its own. It works like `request.c`, and
+//! needs only the standard library.
 
 use std::ffi::c_int;
 use std::ffi::c_ulong;
@@ -38,7 +38,7 @@ struct UserUnreg {
     disable_addr: u64,
 }
 
-// As _IOWR() and _IOW() of the header make them: of the size of a pointer.
+// As the header's _IOWR() and _IOW() compute them, with the size of a pointer.
 const POINTER: c_ulong = (size_of::<usize>() as c_ulong) << 16;
 const DIAG_IOCSREG: c_ulong = (3 << 30) | POINTER | ((b'*' as c_ulong) << 8);
 const DIAG_IOCSUNREG: c_ulong = (1 << 30) | POINTER | ((b'*' as c_ulong) << 8) | 2;
@@ -50,7 +50,8 @@ extern "C" {
 /// A registered event.
 struct Event {
     file: File,
-    /// Bit 0 is set while anybody listens. The kernel writes it at any time, so it must not move.
+    /// Bit 0 is set while the event has a listener. The kernel may write it at any time, so it must
+    /// not move.
     enabled: Box<AtomicU32>,
     write_index: u32,
 }
@@ -71,7 +72,8 @@ impl Event {
             name_args: description.as_ptr() as u64,
             write_index: 0,
         };
-        // SAFETY: The structure is valid. `enabled` is an atomic, and stays until `drop`.
+        // SAFETY: `reg` is a valid structure. `enabled` is an atomic, and lives until `drop`, which
+        // unregisters it.
         if unsafe { ioctl(file.as_raw_fd(), DIAG_IOCSREG, &mut reg) } != 0 {
             return Err(io::Error::last_os_error());
         }
