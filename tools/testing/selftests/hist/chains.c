@@ -2,8 +2,8 @@
 /*
  * Variables and actions while all CPUs are at work on them, in every context: readers get each
  * value of a read-once variable at most once, strings are whole, saved fields belong to their
- * maximum, and losses are counted, with or without other listeners. Then chains of triggers, which
- * use up most of each stack, come and go under load, and leave nothing behind.
+ * maximum, and losses are counted, with or without other listeners. Then chains of triggers leave
+ * part of each stack free, come and go under load, and leave nothing behind.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -630,7 +630,7 @@ static void interrupted(bool strings)
 #define STACKS "/sys/module/" MODULE "/parameters/stacks"
 #define LEFT 1536	/* bytes of a stack that must stay free */
 
-/* Fills the free stack slots of all CPUs, to see how many stay free later. */
+/* Fills the free part of each CPU's stacks, to see how much of it stays free. */
 static void fill_stacks(void)
 {
 	for (int cpu = 0; cpu < n_cpus; cpu++) {

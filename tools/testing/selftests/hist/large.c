@@ -23,8 +23,8 @@ static const char *file_of(const char *event, const char *name)
 }
 
 /*
- * Makes an entry for each of N calls, whose first argument is the number of a system call and no
- * task's.
+ * Makes an entry for each of n calls. Their first argument is invalid, so that no task is affected;
+ * it serves as the number of a system call.
  */
 static void fill(unsigned int n)
 {
@@ -42,7 +42,7 @@ static int add(const char *event, const char *text)
 static char *text;
 static size_t text_len;
 
-/* How many seconds it takes to read a file in one go. */
+/* Returns how many seconds it takes to read a file in one go. */
 static double reading(const char *path, double unused __maybe)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -71,7 +71,7 @@ static double best(double (*of)(const char *, double), const char *path, double 
 	return least;
 }
 
-/* Kilobytes that the kernel has allocated. */
+/* Returns how many kB the kernel has allocated. */
 static long allocated(void)
 {
 	static const char *const ways[] = { "\nSlab: %ld", "\nVmallocUsed: %ld" };

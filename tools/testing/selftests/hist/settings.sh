@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Effect of the other files of a tracing directory on histograms: the lists of tasks in
-# set_event_pid and set_event_notrace_pid select the hits that are counted, the rest changes
-# nothing. C and rhist count the same hits at once, from each source.
+# set_event_pid and set_event_notrace_pid select the hits that are counted. No other
+# setting keeps hits from being counted, except if it keeps marks from being recorded. C and rhist
+# count the same hits at once, from each source.
 
 . "$(dirname "$0")/../lib/tracing.sh"
 

@@ -262,7 +262,7 @@ static struct child stand_in(const char *name)
 	close(said[1]);
 	child.go = go[1];
 	child.said = said[0];
-	/* it stands there */
+	/* Wait until it is in the directory. */
 	if (read(child.said, &(char){ 0 }, 1) != 1)
 		note("a child died");
 	return child;
@@ -523,7 +523,7 @@ static void under_load(int rounds)
 
 /* --- the instance */
 
-/* An instance of this name that somebody has made is not touched. */
+/* An instance of this name that a user has made is not touched. */
 static void instance(void)
 {
 	const char *dir = pathf("%s/instances/rhist", kernel_dir());
