@@ -381,10 +381,7 @@ static void loses_page_and_waits(void)
 	loses_page();
 }
 
-/*
- * Only the server can end the wait for a page; killing the program cannot, though its memory is
- * gone.
- */
+/* Only the server can end the wait for a page, but that does not keep a dead program's memory. */
 static void dead_program(void)
 {
 	static const char who[] = "a program that ends while its page does not come";

@@ -385,7 +385,10 @@ static bool watched_follows(void)
 	       !enable(event, false) && within_seconds(2, *watched == 0);
 }
 
-/* The first write to the shared huge zero page allocates a huge page. Without this, small ones. */
+/*
+ * The first write to the shared huge zero page allocates a huge page, or without this function
+ * small ones.
+ */
 C_HAS(zero_pages_stay_huge, "../../mm/huge_memory.c", "do_huge_zero_wp_pmd(")
 
 /*
