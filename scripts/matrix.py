@@ -53,7 +53,7 @@ def kernels():
 
 
 def on_kernel(kernel, durations, seed=None):
-    """What is tested on a kernel, by column; first, without a column, what only others need."""
+    """The tests of a kernel, by column; the pieces that only others need come first, without a column."""
     tests = [test for test in selftests.read() if not test.long and (test.races or kernel != "kcsan")]
     slow = {"rest": kernel != "umdebug"} if kernel in SLOW else {"patience": 1200}
     yield "", [*module(kernel)[:-2], *programs(kernel), *orc(kernel), *samples(kernel)]
