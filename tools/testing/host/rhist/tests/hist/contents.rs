@@ -2,6 +2,7 @@
 
 //! Modifiers for the contents of a field: `.ip` and `.string`.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::net::Ipv4Addr;
 use std::net::Ipv6Addr;
@@ -414,7 +415,110 @@ fn networks_that_are_none() {
     assert!(!all.contains(Ipv6Addr::LOCALHOST.octets()));
 }
 
+/// A socket address of any family, of any length.
+fn any_socket() -> impl Strategy<Value = Vec<u8>> {
+    // Few different addresses, of IPv4 in both families, and with zeros at all places.
+    let v4 = prop_oneof![Just([192, 0, 2, 1]), Just([0, 0, 0, 0]), any::<[u8; 4]>()];
+    let group = prop_oneof![3 => Just(0u16), 1 => Just(1), 1 => any::<u16>()];
+    let address = prop_oneof![
+        v4.clone().prop_map(|v4| IpAddr::from(v4)),
+        v4.prop_map(|v4| Ipv4Addr::from(v4).to_ipv6_mapped().into()),
+        prop::array::uniform8(group).prop_map(|groups| IpAddr::from(groups)),
+    ];
+    let other = prop_oneof![
+        Just(0u16),
+        Just(1),
+        Just(16),
+        Just(2u16.swap_bytes()),
+        any::<u16>()
+    ];
+    let family = prop_oneof![4 => Just(None), 1 => other.prop_map(Some)];
+    let len = prop_oneof![3 => Just(28usize), 1 => 0..28usize];
+    (address, any::<u16>(), family, len).prop_map(|(address, port, family, len)| {
+        let mut bytes = sockaddr(address, port);
+        if let Some(family) = family {
+            bytes[..2].copy_from_slice(&family.to_ne_bytes());
+        }
+        bytes.truncate(len);
+        bytes
+    })
+}
+
+/// The address in a socket address as it has to be shown: as RFC 5952 has it, a mapped IPv4 address
+/// as that, and `::` without one.
+fn shown(sockaddr: &[u8]) -> String {
+    let dotted = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .map(u8::to_string)
+            .collect::<Vec<_>>()
+            .join(".")
+    };
+    let family = sockaddr
+        .get(..2)
+        .map_or(0, |family| u16::from_ne_bytes([family[0], family[1]]));
+    let address = match family {
+        2 if sockaddr.len() >= 8 => return dotted(&sockaddr[4..8]),
+        10 if sockaddr.len() >= 24 => &sockaddr[8..24],
+        _ => return "::".to_owned(),
+    };
+    if address.starts_with(&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]) {
+        return dotted(&address[12..]);
+    }
+    let groups: Vec<_> = address
+        .chunks(2)
+        .map(|pair| u16::from_be_bytes([pair[0], pair[1]]))
+        .collect();
+    let text = |groups: &[u16]| {
+        groups
+            .iter()
+            .map(|group| format!("{group:x}"))
+            .collect::<Vec<_>>()
+            .join(":")
+    };
+    // The first one of the longest runs of zeros; one zero alone is none.
+    for len in (2..=8).rev() {
+        for at in 0..=8 - len {
+            if groups[at..at + len].iter().all(|&group| group == 0) {
+                return format!("{}::{}", text(&groups[..at]), text(&groups[at + len..]));
+            }
+        }
+    }
+    text(&groups)
+}
+
 proptest! {
+    /// One entry for each address, whatever its family, with as many hits as a filter by its text
+    /// lets through.
+    #[test]
+    fn any_socket_address(sockets in prop::collection::vec(any_socket(), 1..40)) {
+        let hist = hist(&packet(), "keys=loc.ip");
+        let records: Vec<_> = sockets.iter().map(|socket| record().data_loc(61, socket)).collect();
+        let mut expected: BTreeMap<String, usize> = BTreeMap::new();
+        for (socket, record) in sockets.iter().zip(&records) {
+            record.hit(&hist);
+            *expected.entry(shown(socket)).or_default() += 1;
+        }
+        let got: BTreeMap<String, usize> = entries(&hist)
+            .iter()
+            .map(|entry| {
+                let words: Vec<_> = entry.split_whitespace().collect();
+                (words[2].to_owned(), words[5].parse().unwrap())
+            })
+            .collect();
+        prop_assert_eq!(entries(&hist).len(), got.len());
+        prop_assert_eq!(&got, &expected);
+        for (address, hits) in got {
+            let filter = format!("loc.ip == {address}");
+            let filter = Filter::parse(filter.as_bytes(), &packet(), CPUS, &Memory(&[])).unwrap();
+            let passes = records.iter().filter(|record| {
+                let (cpu, context) = (Cpu::enter(0), Memory(&[]));
+                filter.matches(&Hit::new(Record::new(&record.0), cpu.preempt(), &context), &context)
+            });
+            prop_assert_eq!(passes.count(), hits, "{}", address);
+        }
+    }
+
     /// The standard library parses and formats the address in the same way.
     #[test]
     fn any_address(octets: [u8; 16], v4: [u8; 4], port: u16) {
