@@ -193,6 +193,20 @@ impl Reading {
 }
 
 impl Interval {
+    /// Returns the totals at its end, if nothing was counted before its beginning.
+    pub fn into_reading(self) -> Reading {
+        Reading {
+            table: Table {
+                time: self.to,
+                ..self.delta
+            },
+            events: self.events,
+            rejected: self.rejected,
+            cost: self.cost,
+            fill: Fill::default(),
+        }
+    }
+
     /// Length in seconds.
     pub fn seconds(&self) -> f64 {
         self.to.monotonic_ns.saturating_sub(self.from.monotonic_ns) as f64 / 1e9

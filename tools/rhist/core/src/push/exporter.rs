@@ -25,9 +25,8 @@ use crate::otlp::model::ScopeMetrics;
 use crate::otlp::protobuf::ExportMetricsServiceRequest;
 use crate::question::Interval;
 use crate::question::Question;
-use crate::recording::append;
+use crate::recording::append_interval;
 use crate::table::Key;
-use crate::table::fold;
 
 /// Rows per batch. Keeps memory use small, and requests below the limits of receivers, which are
 /// some megabytes.
@@ -139,11 +138,7 @@ fn add<'a>(total: &'a mut Option<Interval>, interval: &Interval) -> &'a Interval
             for row in &mut total.delta.rows {
                 row.worst = None;
             }
-            append(&mut total.delta, interval.delta.clone());
-            total.to.clone_from(&interval.to);
-            total.events = total.events.saturating_add(interval.events);
-            total.rejected = fold::sum(total.rejected, interval.rejected);
-            total.cost = interval.cost;
+            append_interval(total, interval.clone());
             total
         }
     };

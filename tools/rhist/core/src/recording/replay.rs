@@ -20,9 +20,10 @@ use crate::table::fold;
 /// end of each interval.
 pub struct Replay {
     reader: Reader,
-    /// The interval after `reading`.
+    /// The interval after `total`.
     next: Option<Interval>,
-    reading: Option<Reading>,
+    /// All intervals up to the last reading.
+    total: Option<Interval>,
 }
 
 impl Replay {
@@ -31,7 +32,7 @@ impl Replay {
         Replay {
             reader,
             next: None,
-            reading: None,
+            total: None,
         }
     }
 
@@ -54,39 +55,41 @@ impl Source for Replay {
         let Some(interval) = interval else {
             return Ok(None);
         };
-        let reading = match self.reading.take() {
+        let total = match self.total.take() {
             None => {
-                let empty = Reading {
-                    table: Table {
+                let empty = Interval {
+                    from: interval.from.clone(),
+                    to: interval.from.clone(),
+                    delta: Table {
                         keys: interval.delta.keys.clone(),
                         values: interval.delta.values.clone(),
-                        time: interval.from.clone(),
                         ..Table::default()
                     },
                     cost: interval.cost,
-                    ..Reading::default()
+                    ..Interval::default()
                 };
                 self.next = Some(interval);
                 empty
             }
-            Some(mut reading) => {
-                append_interval(&mut reading, interval);
-                reading
+            Some(mut total) => {
+                append_interval(&mut total, interval);
+                total
             }
         };
-        self.reading = Some(reading.clone());
+        let reading = total.clone().into_reading();
+        self.total = Some(total);
         Ok(Some(reading))
     }
 }
 
-/// Adds the next interval to a reading.
-pub fn append_interval(reading: &mut Reading, interval: Interval) {
-    append(&mut reading.table, interval.delta);
-    reading.table.time = interval.to;
-    reading.events = reading.events.saturating_add(interval.events);
-    reading.rejected = fold::sum(reading.rejected, interval.rejected);
+/// Adds the next interval to those before.
+pub fn append_interval(total: &mut Interval, interval: Interval) {
+    append(&mut total.delta, interval.delta);
+    total.to = interval.to;
+    total.events = total.events.saturating_add(interval.events);
+    total.rejected = fold::sum(total.rejected, interval.rejected);
     if interval.cost != Cost::default() {
-        reading.cost = interval.cost;
+        total.cost = interval.cost;
     }
 }
 
