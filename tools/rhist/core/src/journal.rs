@@ -37,8 +37,8 @@ pub const DIR_VARIABLE: &str = "RHIST_RUN";
 const MAX_BYTES: u64 = 1 << 20;
 
 /// Keywords of the lines with the cost of a hit, in nanoseconds.
-const EVENT_NS: &str = "cost";
-const REJECTED_NS: &str = "cost_rejected";
+const EVENT_COST: &str = "event_cost";
+const REJECTED_COST: &str = "rejected_cost";
 
 /// Characters of the command line that are kept, to show to people.
 const COMMAND_CHARS: usize = 1000;
@@ -202,7 +202,7 @@ impl Journal {
 
     /// Records the cost of a hit, for `rhist` in other terminals.
     pub fn note_cost(&mut self, cost: Cost) -> io::Result<()> {
-        for (word, ns) in [(EVENT_NS, cost.event_ns), (REJECTED_NS, cost.rejected_ns)] {
+        for (word, ns) in [(EVENT_COST, cost.event_ns), (REJECTED_COST, cost.rejected_ns)] {
             if let Some(ns) = ns {
                 write_line(&mut self.file, &format!("{word} {ns}"))?;
             }
@@ -282,8 +282,8 @@ fn parse(id: &Id, text: &str) -> Entries {
             "command" => entries.command = rest.chars().filter(|c| !c.is_control()).collect(),
             "begun" => entries.begun = true,
             "kept" => entries.kept = true,
-            EVENT_NS => entries.cost.event_ns = nanoseconds(rest),
-            REJECTED_NS => entries.cost.rejected_ns = nanoseconds(rest),
+            EVENT_COST => entries.cost.event_ns = nanoseconds(rest),
+            REJECTED_COST => entries.cost.rejected_ns = nanoseconds(rest),
             "probe" if rest.starts_with(&format!("{}/", id.group())) => {
                 entries.steps.push(Step::Probe {
                     name: rest.to_owned(),

@@ -145,8 +145,7 @@ fn runs_text(runs: &[(Entries, bool)], format: Format) -> String {
             "instance": entries.id.instance(),
             "state": state(entries, *is_alive),
             "command": entries.command,
-            "cost_ns": entries.cost.event_ns,
-            "rejected_cost_ns": entries.cost.rejected_ns,
+            "cost": {"event_ns": entries.cost.event_ns, "rejected_ns": entries.cost.rejected_ns},
         })
         .to_string(),
         _ => {

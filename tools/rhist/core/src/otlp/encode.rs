@@ -213,7 +213,7 @@ impl<'a> Encoder<'a> {
             }
         }
         let Cost { event_ns, rejected_ns } = self.interval.cost;
-        for (name, ns) in [(names::COST, event_ns), (names::REJECTED_COST, rejected_ns)] {
+        for (name, ns) in [(names::EVENT_COST, event_ns), (names::REJECTED_COST, rejected_ns)] {
             if let Some(ns) = ns.and_then(Double::from_f64) {
                 let cost = NumberPoint {
                     as_int: None,

@@ -20,7 +20,7 @@ pub const EVENTS: &str = "rhist.events";
 /// See [`crate::question::Interval::rejected`].
 pub const REJECTED: &str = "rhist.rejected";
 /// See [`crate::question::Cost`].
-pub const COST: &str = "rhist.cost";
+pub const EVENT_COST: &str = "rhist.event_cost";
 /// See [`crate::question::Cost`].
 pub const REJECTED_COST: &str = "rhist.rejected_cost";
 /// See [`crate::table::Losses`].
@@ -55,7 +55,7 @@ impl Names {
                 DURATION,
                 EVENTS,
                 REJECTED,
-                COST,
+                EVENT_COST,
                 REJECTED_COST,
                 DROPPED,
                 DROPPED_STARTS,

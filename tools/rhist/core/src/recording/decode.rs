@@ -224,7 +224,7 @@ pub fn interval(question: &Question, boot_id: Option<String>, scope: &ScopeMetri
         events: needed(names::EVENTS)?,
         rejected: count(names::REJECTED)?,
         cost: Cost {
-            event_ns: real(names::COST),
+            event_ns: real(names::EVENT_COST),
             rejected_ns: real(names::REJECTED_COST),
         },
     })
