@@ -15,7 +15,7 @@ use clap::Args as _;
 use clap::FromArgMatches;
 use rhist_core::grammar::check_filter;
 use rhist_core::grammar::check_key;
-use rhist_core::grammar::check_value;
+use rhist_core::grammar::check_plain_value;
 use rhist_core::plan;
 use rhist_core::plan::Id;
 use rhist_core::plan::Instead;
@@ -404,7 +404,7 @@ impl Ask {
             for (origin, values) in [("--sum", &count.sum), ("--stat", &count.stat), ("--dist", &count.dist)] {
                 for value in values {
                     let field = value.rsplit('=').next().unwrap_or_default();
-                    diagnostic::checked(origin, field, check_value(&format, field))?;
+                    diagnostic::checked(origin, field, check_plain_value(&format, field))?;
                 }
             }
         }

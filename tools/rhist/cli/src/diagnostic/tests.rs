@@ -5,7 +5,7 @@ use std::io;
 use insta::assert_snapshot;
 use rhist_core::grammar::check_filter;
 use rhist_core::grammar::check_keys;
-use rhist_core::grammar::check_value;
+use rhist_core::grammar::check_plain_value;
 use rhist_core::tracefs::format::Format;
 
 use super::*;
@@ -76,8 +76,15 @@ fn keys() {
 #[test]
 fn values() {
     let switch = format_of!("sched/sched_switch");
-    let texts = ["prev_comm", "next_prio.log2", "next_prio.averge", "common_stacktrace"];
-    assert_snapshot!(said("--sum", &texts, |text| check_value(&switch, text)));
+    let texts = [
+        "prev_comm",
+        "next_prio.log2",
+        "next_prio.averge",
+        "common_stacktrace",
+        "next_prio.max",
+        " (next_prio-prev_prio).hex ",
+    ];
+    assert_snapshot!(said("--sum", &texts, |text| check_plain_value(&switch, text)));
 }
 
 #[test]

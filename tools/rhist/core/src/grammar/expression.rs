@@ -48,7 +48,21 @@ pub fn check_key(format: &Format, text: &str) -> Result<(), Problem> {
     Parser::new(format, text, Place::Key).all().map(|_| ())
 }
 
-/// Checks one value, as `--sum` takes it: a number.
+/// Checks one value, as `--sum`, `--stat` and `--dist` take it. Refuses modifiers, since the option
+/// says how it is shown.
+pub fn check_plain_value(format: &Format, text: &str) -> Result<(), Problem> {
+    check_value(format, text)?;
+    match token::tokens(text).into_iter().find(|token| token.text == ".") {
+        Some(dot) => Err(
+            Problem::new(dot.at.start..text.trim_end().len(), "a value has no modifier here")
+                .label("the option says how it is shown")
+                .help("--sum shows the sum, --stat the smallest, average and largest value, --dist the distribution"),
+        ),
+        None => Ok(()),
+    }
+}
+
+/// Checks one value of a trigger: a number.
 pub fn check_value(format: &Format, text: &str) -> Result<(), Problem> {
     let kind = Parser::new(format, text, Place::Value).all()?;
     match kind {

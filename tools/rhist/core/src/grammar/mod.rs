@@ -12,6 +12,7 @@ pub mod token;
 
 pub use expression::check_key;
 pub use expression::check_keys;
+pub use expression::check_plain_value;
 pub use expression::check_value;
 pub use filter::check_filter;
 pub use names::FILTER_NAMES;
