@@ -76,6 +76,9 @@ static void many_events(void)
 
 /*
  * All events of a program that has exited are removed, each from all instances; or deleted by name.
+ * When the registry was locked until all of them were removed, root's step that reads
+ * user_events_status took 6 to 26 seconds on user-mode Linux, in each of RUNS runs. With one lock
+ * for each event, the longest step of all takes 0.13 seconds.
  */
 static void registers_and_exits(void)
 {
