@@ -295,6 +295,8 @@ pub enum NameKind {
     Irq,
     /// IPv4 address in network byte order.
     Ipv4,
+    /// Any number, in hexadecimal digits: `0x1f`.
+    Hex,
     /// Number of a control group: `/system.slice/ssh.service`.
     Cgroup,
     /// Names in the event's own print format: `__print_symbolic` or `__print_flags`.

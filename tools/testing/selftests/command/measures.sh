@@ -215,6 +215,14 @@ for backend in rhist c; do
 		esac
 	done
 
+	# 13 * 13, in hexadecimal digits.
+	for format in 'text:^0xa9  *1 ' 'json:"keys":\[{"value":169,"name":"0xa9"}\],"hits":1,'; do
+		start count rhist_events:run --by total.hex --format ${format%%:*} --backend $backend
+		fire run task 0 13 1 1
+		stop
+		yes "$backend: a key with .hex as ${format%%:*}" grep -q "${format#*:}" "$work/out" || sed 's/^/# /' "$work/out"
+	done
+
 	# The first end finds no start. The value is 169 - 10, not 169 - 50.
 	event=run
 	start rhist-first --format json --backend $backend

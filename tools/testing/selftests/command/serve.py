@@ -7,6 +7,7 @@ hostile, the service is killed.
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -29,7 +30,7 @@ CONFIG = """
 count = "rhist_events:run --by next_who --dist total"
 
 [histogram.few]
-count = "rhist_events:run --by next_key --sum part"
+count = "rhist_events:run --by next_key.hex --sum part"
 limit = 2
 
 [histogram.waits]
@@ -113,6 +114,7 @@ ok(all(one.created and abs(one.created - time.time()) < 600 for one in native.va
 
 counted = {labels[0][1]: value for (name, labels), value in samples.items() if name == "rhist_few_total"}
 ok(len(counted) == 3 and sum(counted.values()) == 43, "of four keys, two have labels, and the others are other", counted)
+ok(all(label == "other" or re.fullmatch("0x[0-9a-f]+", label) for label in counted), "labels of keys with .hex", counted)
 same(samples["rhist_serve_folded_total", (("histogram", "few"),)], counted.get("other"), "how many that are is told")
 same(samples["rhist_serve_unresolved_total", (("histogram", "waits"),)],
      43 - sum(one.count for one in waits.values()), "so are ends without a start")

@@ -20,8 +20,8 @@
 //!   `--by`, the only row has no keys, or `rows` is empty if nothing was counted. `seconds`, `from`
 //!   and other numbers are null if unknown.
 //! * **Keys** and saved fields are numbers or strings, or objects if more is known:
-//!   `{"value":2,"name":"ENOENT"}` for a number with a name, `{"value":17,"comm":"sed"}` for a
-//!   task, `{"value":0,"syscall":"read"}`,
+//!   `{"value":2,"name":"ENOENT"}` for a number with a name, `{"value":31,"name":"0x1f"}` with
+//!   `.hex`, `{"value":17,"comm":"sed"}` for a task, `{"value":0,"syscall":"read"}`,
 //!   `{"address":"0xffffffff810c2fd0","symbol":"do_idle+0x12/0x30"}`, `{"stack":[…]}` with the
 //!   innermost function first, `{"first":8,"last":15}` for a range. A string that is not UTF-8 is
 //!   `{"text":"caf\ufffd","bytes":"636166e9"}`.

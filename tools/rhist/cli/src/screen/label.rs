@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use rhist_core::names::Names;
 use rhist_core::question::Question;
+use rhist_core::recipe::NameKind;
 use rhist_core::table::Column;
 use rhist_core::table::Frame;
 use rhist_core::table::Key;
@@ -70,9 +71,10 @@ impl Labels<'_> {
         Cow::Owned(named)
     }
 
-    /// Key for people, if it differs.
+    /// Key for people, if it differs. A number stays one with `.hex`: rows are sorted by it.
     fn named_key(&self, column: &str, key: &Key) -> Option<Key> {
-        match (key, self.name(column, key)) {
+        let is_named = self.question.name_kind(column) != NameKind::Hex;
+        match (key, is_named.then(|| self.name(column, key)).flatten()) {
             (_, Some(name)) => Some(Key::Text(Text::from(name.as_str()))),
             (Key::Address(frame), None) if frame.symbol.is_some() && frame.address.is_some() => {
                 Some(Key::Address(Frame {

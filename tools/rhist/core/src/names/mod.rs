@@ -11,6 +11,7 @@ mod constant;
 mod device;
 mod errno;
 mod format;
+mod hex;
 mod ipv4;
 mod irq;
 mod signal;
@@ -146,6 +147,7 @@ impl Names {
             NameKind::Blockop => blockop::name(number).map(str::to_owned),
             NameKind::Irq => self.of_machine(&self.irqs, irq::FILE, number),
             NameKind::Ipv4 => ipv4::name(number),
+            NameKind::Hex => hex::name(number),
             NameKind::Cgroup => self.cgroup(number),
             NameKind::Format => self.formats.get(column)?.name(number),
         }
@@ -233,6 +235,7 @@ mod tests {
             NameKind::Blockop,
             NameKind::Irq,
             NameKind::Ipv4,
+            NameKind::Hex,
             NameKind::Cgroup,
             NameKind::Format,
         ] {

@@ -242,6 +242,7 @@ impl Plan {
             answer,
             question,
         };
+        plan.name_hexadecimals(&keys);
         for definition in &measure.probes {
             plan.add_probe(definition)?;
         }
@@ -315,6 +316,7 @@ impl Plan {
             plan.answer
                 .add(event, place, if is_last { Shows::Whole } else { Shows::Nothing });
         }
+        plan.name_hexadecimals(&plan.measure.by.clone());
         plan.question.signed = signed(tracefs, &plan.measure);
         plan.question.narrow = plan.narrow(tracefs);
         let id = plan.id.clone();
@@ -345,6 +347,16 @@ impl Plan {
         match self.answer.is_whole() {
             true => keys.map(|key| split_key(key).0).collect(),
             false => keys.collect(),
+        }
+    }
+
+    /// Shows keys with `.hex` as hexadecimal numbers, unless the recipe names them.
+    fn name_hexadecimals(&mut self, keys: &[String]) {
+        let columns = keys.iter().zip(self.key_names());
+        let columns = columns.filter(|(key, _)| split_key(key).1 == Some("hex"));
+        let columns: Vec<String> = columns.map(|(_, column)| column.to_owned()).collect();
+        for column in columns {
+            self.question.names.entry(column).or_insert(NameKind::Hex);
         }
     }
 
@@ -909,6 +921,49 @@ mod tests {
         assert!(trigger.ends_with(".dist:quantiles(50)"), "{trigger}");
         let plain = "only times in nanoseconds can have buckets in another unit";
         assert_eq!(plan(&rhist, BucketUnit::S, UnitName::Count).unwrap_err(), plain);
+    }
+
+    /// Keys with `.hex` are shown so, unless a recipe names them.
+    #[test]
+    fn hexadecimal_keys() {
+        let (_root, tracefs) = fixture::tracefs(true);
+        let names = BTreeMap::from([("node".to_owned(), NameKind::Device)]);
+        let keys = [("flags", "gfp_flags.hex"), ("node", "node.hex"), ("len", "bytes_req")];
+        let measure = Measure {
+            names,
+            keys: keys.map(|(name, key)| (name.to_owned(), key.to_owned())).into(),
+            by: ["flags", "node", "len", "bytes_alloc.hex", "dev.hex"]
+                .map(str::to_owned)
+                .into(),
+            count: vec![Count {
+                event: "kmem:kmalloc".to_owned(),
+                ..Count::default()
+            }],
+            ..Measure::default()
+        };
+        let options = Options::default();
+        let plan = Plan::new(&tracefs, Id::example(), &measure, &options, Question::default()).unwrap();
+        let kinds = |question: &Question, columns: &[&str]| {
+            let kinds: Vec<_> = columns.iter().map(|column| question.name_kind(column)).collect();
+            kinds
+        };
+        assert_eq!(
+            kinds(&plan.question, &["flags", "node", "len", "bytes_alloc.hex", "dev.hex"]),
+            [
+                NameKind::Hex,
+                NameKind::Device,
+                NameKind::Format,
+                NameKind::Hex,
+                NameKind::Hex
+            ]
+        );
+        let trigger = "hist:keys=gfp_flags.hex,(bytes_alloc-bytes_req).hex,node";
+        let triggers = [(EventName::parse("kmem:kmalloc").unwrap(), trigger.to_owned())];
+        let plan = Plan::of_triggers(&tracefs, Id::example(), &triggers, Question::default()).unwrap();
+        assert_eq!(
+            kinds(&plan.question, &["gfp_flags", "(bytes_alloc-bytes_req)", "node"]),
+            [NameKind::Hex, NameKind::Hex, NameKind::Format]
+        );
     }
 
     #[test]

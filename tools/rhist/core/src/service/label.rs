@@ -28,11 +28,14 @@ impl Labeler<'_> {
     /// Value of a label, without characters that a terminal would interpret.
     pub fn label(&self, column: &Column, key: &Key) -> String {
         match key {
+            // First: a name may be its digits.
+            Key::Number(_) | Key::Range { .. } if !self.addresses && self.question.has_address(&column.name, key) => {
+                HIDDEN.to_owned()
+            }
             Key::Number(number) => {
                 let kind = self.question.name_kind(&column.name);
                 match self.names.name(kind, &column.name, *number) {
                     Some(name) => Text::from(name.as_str()).to_string(),
-                    None if !self.addresses && self.question.has_address(&column.name, key) => HIDDEN.to_owned(),
                     None => number.to_string(),
                 }
             }
@@ -45,7 +48,6 @@ impl Labeler<'_> {
                 }
                 text
             }
-            Key::Range { .. } if !self.addresses && self.question.has_address(&column.name, key) => HIDDEN.to_owned(),
             _ => key.to_string(),
         }
     }
@@ -60,7 +62,10 @@ impl Labeler<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::recipe::NameKind;
 
     #[test]
     fn no_address_is_told_unless_asked_for() {
@@ -112,6 +117,25 @@ mod tests {
         same(&Key::Number(u64::MAX.into()), "18446744073709551615");
         same(&Key::Number(-(1 << 49)), "-562949953421312");
         same(&Key::Number(i64::MAX.into()), "9223372036854775807");
+        let hexadecimal = Question {
+            names: BTreeMap::from([("x".to_owned(), NameKind::Hex)]),
+            ..Question::default()
+        };
+        let column = Column {
+            name: "x".to_owned(),
+            ..Column::default()
+        };
+        let label = |number: u64, addresses| {
+            let labeler = Labeler {
+                question: &hexadecimal,
+                names: &names,
+                addresses,
+            };
+            labeler.label(&column, &Key::Number(number.into()))
+        };
+        assert_eq!(label(0x1f, false), "0x1f");
+        assert_eq!(label(address, false), HIDDEN);
+        assert_eq!(label(address, true), "0xffffffff81012345");
         let stack = vec![frame(Some(address), Some("schedule")), frame(Some(address), None)];
         assert_eq!(
             labels(&Key::Stack(stack)),

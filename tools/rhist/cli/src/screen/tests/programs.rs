@@ -3,6 +3,9 @@
 //! Formats for programs.
 
 use insta::assert_snapshot;
+use rhist_core::question::Question;
+use rhist_core::recipe::NameKind;
+use rhist_core::table::Key;
 use rhist_core::table::Value;
 
 use super::sample::*;
@@ -33,6 +36,30 @@ fn json() {
     assert_snapshot!("json", serde_json::to_string_pretty(&parsed).unwrap());
     let parsed: serde_json::Value = serde_json::from_str(&total(json, &super::sample::question(), &stacks())).unwrap();
     assert_eq!(parsed["rows"].as_array().unwrap().len(), 3);
+}
+
+/// In the order of the numbers, not of their digits.
+#[test]
+fn hexadecimal_keys() {
+    let question = Question {
+        names: [("flags.hex".to_owned(), NameKind::Hex)].into(),
+        ..question()
+    };
+    let rows = [0x10, 0x9, -1].map(|number| row(vec![Key::Number(number)], 1, Vec::new()));
+    let reading = reading(vec![column("flags.hex")], Vec::new(), rows.into());
+    let text = total(BY, &question, &reading);
+    let shown = text.lines().filter_map(|line| line.split_whitespace().next());
+    let shown: Vec<&str> = shown.filter(|word| word.starts_with("0x")).collect();
+    assert_eq!(shown, ["0xffffffffffffffff", "0x9", "0x10"], "{text}");
+    let json = Setup {
+        format: Format::Json,
+        ..BY
+    };
+    let parsed: serde_json::Value = serde_json::from_str(&total(json, &question, &reading)).unwrap();
+    assert_eq!(
+        parsed["rows"][2]["keys"][0],
+        serde_json::json!({"value": 16, "name": "0x10"})
+    );
 }
 
 #[test]
