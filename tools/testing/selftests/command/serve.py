@@ -17,7 +17,7 @@ import threading
 import time
 
 from receiver import Receiver, free_port, metrics
-from scrape import OPEN, PROTOBUF, RHIST, TEXT, TRACING, Server, begin, fire, instances, same, soon
+from scrape import KERNEL, OPEN, PROTOBUF, RHIST, TEXT, TRACING, Server, begin, fire, instances, same, soon
 from tap import finish, ok
 
 work = tempfile.mkdtemp()
@@ -114,7 +114,8 @@ ok(all(one.created and abs(one.created - time.time()) < 600 for one in native.va
 
 counted = {labels[0][1]: value for (name, labels), value in samples.items() if name == "rhist_few_total"}
 ok(len(counted) == 3 and sum(counted.values()) == 43, "of four keys, two have labels, and the others are other", counted)
-ok(all(label == "other" or re.fullmatch("0x[0-9a-f]+", label) for label in counted), "labels of keys with .hex", counted)
+ok(all(label == "other" or re.fullmatch("0x[0-9a-f]+", label) for label in counted),
+   "labels of keys with .hex", counted)
 same(samples["rhist_serve_folded_total", (("histogram", "few"),)], counted.get("other"), "how many that are is told")
 same(samples["rhist_serve_unresolved_total", (("histogram", "waits"),)],
      43 - sum(one.count for one in waits.values()), "so are ends without a start")
@@ -317,8 +318,20 @@ server.runs("runs", "few", "waits", "plain")
 
 # --- the end
 
+empty = [f"{KERNEL}/instances/empty{n}" for n in range(len(instances()))]
+for name in empty:
+    os.mkdir(name)
+removing = time.monotonic()
+for name in empty:
+    os.rmdir(name)
+stopping = time.monotonic()
 same(server.stop(), 0, "SIGTERM ends it")
+took = time.monotonic() - stopping
 same((instances(), os.listdir(f"{work}/run")), ([], []), "and nothing is left")
+# The kernel removes an empty instance in some milliseconds if the processor is not emulated.
+print(f"# {len(empty)} histograms end in {took:.2f} s, empty instances in {stopping - removing:.2f} s")
+ok(took < 10 * (stopping - removing) + 1,
+   "in at most ten times as long as empty instances, so that 100 need seconds", took)
 server.write(CONFIG)
 server.start()
 server.stop(signal.SIGKILL)
