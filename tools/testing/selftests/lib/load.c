@@ -42,7 +42,9 @@
  *   connect6         likewise, by IPv6
  *   refuse           tries to connect to itself by TCP where nobody listens
  *   lose             sends one byte to a socket that drops it, until it was sent again
- *   drop             sends N packets by UDP to a socket that drops them
+ *   timewait         sends a segment to a connection that is in TIME_WAIT; once only
+ *   timewait6        likewise, by IPv6
+ *   drop             sends N packets by UDP to a connected socket that drops them
  *   user             registers user_events:rhist_load, says "registered 1", and writes it N times
  *                    after it got a line
  *   fill             touches pages of a control group until it is killed
@@ -54,6 +56,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/sched.h>
+#include <linux/sock_diag.h>
 #include <linux/userfaultfd.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -545,9 +548,46 @@ static void lose(void)
 	close(server);
 }
 
+static void timewait(void)
+{
+	socklen_t len = sizeof(address);
+	__typeof__(address) own;
+	int client, server, on = 1;
+	char byte;
+
+	connect_both(&client, &server);
+	check(getsockname(client, (void *)&own, &len), "getsockname");
+	/* The first one that is closed waits. */
+	close(server);
+	check(recv(client, &byte, 1, 0), "recv");
+	close(client);
+	close(listener);
+	client = check(socket(own.v4.sin_family, SOCK_STREAM | SOCK_NONBLOCK, 0), "socket");
+	check(setsockopt(client, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), "SO_REUSEADDR");
+	/* The other one is gone when the last segment has arrived. */
+	while (bind(client, (void *)&own, sizeof(own))) {
+		if (errno != EADDRINUSE)
+			err(1, "bind");
+		nap(10000);
+	}
+	if (!connect(client, (void *)&address, sizeof(address)) || errno != EINPROGRESS)
+		errx(1, "connect to TIME_WAIT");
+	nap(300000);
+	close(client);
+}
+
+static void timewait6(void)
+{
+	address.v6.sin6_family = AF_INET6;
+	timewait();
+}
+
 static void drop(void)
 {
 	static int from = -1, to;
+	static long done;
+	uint32_t info[SK_MEMINFO_VARS] = { 0 };
+	socklen_t size = sizeof(info);
 
 	if (from < 0) {
 		socklen_t len = sizeof(address);
@@ -555,12 +595,22 @@ static void drop(void)
 		address.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 		from = check(socket(AF_INET, SOCK_DGRAM, 0), "socket");
 		to = check(socket(AF_INET, SOCK_DGRAM, 0), "socket");
+		check(bind(from, (void *)&address, len), "bind");
 		check(bind(to, (void *)&address, len), "bind");
+		check(getsockname(from, (void *)&address, &len), "getsockname");
+		check(connect(to, (void *)&address, len), "connect");
 		check(getsockname(to, (void *)&address, &len), "getsockname");
 		drop_all(to);
 	}
 	/* A filter drops the packet without an error for the sender. */
 	check(sendto(from, "", 1, 0, (void *)&address, sizeof(address)), "sendto");
+	if (++done < n)
+		return;
+	/* They may be on the way, and would find no socket. */
+	while (info[SK_MEMINFO_DROPS] < n) {
+		nap(10000);
+		check(getsockopt(to, SOL_SOCKET, SO_MEMINFO, info, &size), "SO_MEMINFO");
+	}
 }
 
 static void user(void)
@@ -606,7 +656,7 @@ static const struct {
 	{ "signal", signal_ }, { "reuse", reuse }, { "handler", handler }, { "refuse", refuse }, { "alarm", alarm_ }, { "tty", tty }, { "pipe", pipe_ }, { "touch", touch }, { "move", move },
 	{ "read", read_ }, { "sync", sync_ }, { "vfs", vfs }, { "lock", lock }, { "send", send_ }, { "connect", connect_ },
 	{ "connect6", connect6 },
-	{ "lose", lose }, { "drop", drop }, { "user", user }, { "fill", fill },
+	{ "lose", lose }, { "timewait", timewait }, { "timewait6", timewait6 }, { "drop", drop }, { "user", user }, { "fill", fill },
 };
 
 static long switches(const struct rusage *usage)
