@@ -14,12 +14,12 @@ macro_rules! say {
 }
 
 pub mod args;
-pub mod ask;
 pub mod commands;
 mod complete;
 pub mod diagnostic;
 mod measure;
 mod probe;
+pub mod query;
 pub mod recipes;
 pub mod screen;
 mod serve;

@@ -27,8 +27,8 @@ use rhist_core::tracefs::ROOT_VARIABLE;
 use rhist_core::tracefs::Tracefs;
 
 use crate::args::BackendArg;
-use crate::ask::Ask;
 use crate::diagnostic;
+use crate::query::Query;
 use crate::screen::Printer;
 use crate::signals::GRACE;
 use crate::signals::Guard;
@@ -55,18 +55,18 @@ pub trait Sink {
 }
 
 /// Measures, and prints the results.
-pub fn run(ask: &Ask) -> anyhow::Result<ExitCode> {
-    let (tracefs, plans) = prepare(ask)?;
-    if ask.common.dry_run {
+pub fn run(query: &Query) -> anyhow::Result<ExitCode> {
+    let (tracefs, plans) = prepare(query)?;
+    if query.common.dry_run {
         return dry_run(&tracefs, &plans.best);
     }
-    go(ask, &tracefs, &mut Printer::new(ask, &tracefs))
+    go(query, &tracefs, &mut Printer::new(query, &tracefs))
 }
 
-/// Finds the tracing directory, and plans the question: see [`Ask::plans`].
-pub fn prepare(ask: &Ask) -> anyhow::Result<(Tracefs, Plans)> {
-    let tracefs = tracefs(ask.run.backend)?;
-    let plans = ask.plans(&tracefs)?;
+/// Finds the tracing directory, and plans the question: see [`Query::plans`].
+pub fn prepare(query: &Query) -> anyhow::Result<(Tracefs, Plans)> {
+    let tracefs = tracefs(query.run.backend)?;
+    let plans = query.plans(&tracefs)?;
     Ok((tracefs, plans))
 }
 
@@ -102,7 +102,7 @@ pub fn dry_run(tracefs: &Tracefs, plan: &Plan) -> anyhow::Result<ExitCode> {
 
 /// Removes objects of dead runs, then starts the first of these plans that the kernel accepts. The
 /// triggers count when this returns.
-pub fn start(ask: &Ask, tracefs: &Tracefs, plans: Plans) -> anyhow::Result<Run> {
+pub fn start(query: &Query, tracefs: &Tracefs, plans: Plans) -> anyhow::Result<Run> {
     let journals = Journals::find();
     for (entries, error) in run::reap(tracefs, &journals, false).1 {
         say!(
@@ -125,7 +125,7 @@ pub fn start(ask: &Ask, tracefs: &Tracefs, plans: Plans) -> anyhow::Result<Run> 
         Ok(run)
     });
     run.map_err(|error| match error {
-        StartError::Step(why) => diagnostic::refused(&why, &ask.written()).into(),
+        StartError::Step(why) => diagnostic::refused(&why, &query.written()).into(),
         error => error.into(),
     })
 }
@@ -141,21 +141,21 @@ impl fmt::Display for Failed {
 }
 
 /// Measures until the time is over, or a signal arrives.
-pub fn go(ask: &Ask, tracefs: &Tracefs, sink: &mut dyn Sink) -> anyhow::Result<ExitCode> {
+pub fn go(query: &Query, tracefs: &Tracefs, sink: &mut dyn Sink) -> anyhow::Result<ExitCode> {
     let signals = Signals::new().context("signals")?;
-    let guard = guard(tracefs, ends(), ask.common.keep, sink.patience())?;
+    let guard = guard(tracefs, ends(), query.common.keep, sink.patience())?;
     // Plans only now, when the threads of the guard and the sink exist, so that the measurement
     // leaves them out.
-    let plans = ask.plans(tracefs)?;
+    let plans = query.plans(tracefs)?;
     sink.announce(&plans.best)?;
-    let mut run = start(ask, tracefs, plans)?;
+    let mut run = start(query, tracefs, plans)?;
     let begin = run.beginning().table.time;
-    let reading = watch(ask, &mut run, &signals, sink).context(Failed)?;
+    let reading = watch(query, &mut run, &signals, sink).context(Failed)?;
     guard.goes_on();
     // Counts from the start of the triggers: start() returns later, because the kernel waits for
     // running hits.
     let seconds = reading.table.time.monotonic_ns.saturating_sub(begin.monotonic_ns) as f64 / 1e9;
-    finish(run, tracefs, ask.common.keep).context(Failed)?;
+    finish(run, tracefs, query.common.keep).context(Failed)?;
     guard.goes_on();
     sink.end(&reading, seconds).context(Failed)?;
     Ok(ExitCode::SUCCESS)
@@ -170,12 +170,15 @@ pub fn guard(tracefs: &Tracefs, signals: &[i32], keep: bool, patience: Duration)
 }
 
 /// Reads intervals, and passes them to the sink until the end. Returns the last reading.
-fn watch(ask: &Ask, run: &mut Run, signals: &Signals, sink: &mut dyn Sink) -> anyhow::Result<Reading> {
+fn watch(query: &Query, run: &mut Run, signals: &Signals, sink: &mut dyn Sink) -> anyhow::Result<Reading> {
     let begin = Instant::now();
     sink.begin(run.plan())?;
     let mut last = run.beginning();
-    let end = ask.run.duration.map(|seconds| begin + Duration::from_secs_f64(seconds));
-    let step = ask.run.interval.map(Duration::from_secs_f64);
+    let end = query
+        .run
+        .duration
+        .map(|seconds| begin + Duration::from_secs_f64(seconds));
+    let step = query.run.interval.map(Duration::from_secs_f64);
     let mut next = step.map(|step| begin + step);
     loop {
         let until = [end, next].into_iter().flatten().min();

@@ -12,7 +12,7 @@ use anyhow::bail;
 use rhist_core::recipe::Recipe;
 
 use crate::args::commands;
-use crate::ask;
+use crate::query;
 
 /// Names and texts of the package's recipes, sorted by name.
 const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/recipes.rs"));
@@ -91,7 +91,7 @@ fn own(name: &str, path: &Path) -> anyhow::Result<Option<Recipe>> {
         bail!("{name} is a command of rhist: give the recipe another name");
     }
     let recipe = Recipe::parse(&fs::read_to_string(path)?)?;
-    if let Some(option) = recipe.names().find(|name| ask::is_option(name)) {
+    if let Some(option) = recipe.names().find(|name| query::is_option(name)) {
         bail!("{option} is an option of all recipes: give the argument or variant another name");
     }
     Ok(Some(recipe))

@@ -16,7 +16,7 @@ use std::time::Duration;
 use std::time::Instant;
 
 use rhist::args::Common;
-use rhist::ask::Ask;
+use rhist::query::Query;
 use rhist_core::cost;
 use rhist_core::journal::Journals;
 use rhist_core::recipe::NameKind;
@@ -146,8 +146,8 @@ fn counted_renames_are_recognized() {
         ..Common::default()
     };
     for event in ["task:task_rename", "task/task_rename", "task_rename"] {
-        let ask = Ask::parse(&["count", event].map(OsString::from), &common).unwrap();
-        let plans = ask.plans(&tracefs).unwrap();
+        let query = Query::parse(&["count", event].map(OsString::from), &common).unwrap();
+        let plans = query.plans(&tracefs).unwrap();
         let error = cost::measure(&tracefs, &journals, &plans.best).unwrap_err();
         assert!(
             error.to_string().starts_with("renames are what is measured"),
@@ -165,8 +165,8 @@ fn an_event_needs_no_system() {
     };
     for event in ["irq:softirq_entry", "irq/softirq_entry", "softirq_entry"] {
         let words = ["count", event, "--by", "vec"].map(OsString::from);
-        let ask = Ask::parse(&words, &common).unwrap();
-        let plans = ask.plans(&tracefs).unwrap();
+        let query = Query::parse(&words, &common).unwrap();
+        let plans = query.plans(&tracefs).unwrap();
         let names = plans.best.names(&tracefs);
         assert_eq!(
             names.name(NameKind::Format, "vec", 3),

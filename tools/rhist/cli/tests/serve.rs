@@ -233,7 +233,7 @@ impl Service {
     }
 
     /// Complete answer to these bytes.
-    fn ask(&self, bytes: &[u8]) -> String {
+    fn query(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect();
         // The service may refuse the request before all of it was sent.
         let _ = stream.write_all(bytes);
@@ -247,7 +247,7 @@ impl Service {
             true => String::new(),
             false => format!("Host: {}\r\n", self.address),
         };
-        self.ask(format!("GET {path} HTTP/1.1\r\n{host}{headers}Connection: close\r\n\r\n").as_bytes())
+        self.query(format!("GET {path} HTTP/1.1\r\n{host}{headers}Connection: close\r\n\r\n").as_bytes())
     }
 }
 
@@ -271,10 +271,10 @@ fn requests_are_answered() {
     assert!(service.get("/healthz", "").ends_with("\r\n\r\nok\n"));
     assert_eq!(status(service.get("/nothing", "")), "HTTP/1.1 404 Not Found");
     assert_eq!(
-        status(service.ask(b"POST /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")),
+        status(service.query(b"POST /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")),
         "HTTP/1.1 405 Method Not Allowed"
     );
-    assert_eq!(status(service.ask(b"\0\x01\x02\r\n\r\n")), "HTTP/1.1 400 Bad Request");
+    assert_eq!(status(service.query(b"\0\x01\x02\r\n\r\n")), "HTTP/1.1 400 Bad Request");
     let text = service.get("/metrics?x", "");
     assert!(
         text.contains("Content-Type: text/plain; version=0.0.4") && text.contains("rhist_serve_build_info{version=")
@@ -288,12 +288,12 @@ fn requests_are_answered() {
     );
     let open = service.get("/metrics", "Accept: application/openmetrics-text; version=1.0.0\r\n");
     assert!(open.ends_with("# EOF\n"), "{open}");
-    let head = service.ask(b"HEAD /metrics HTTP/1.0\r\n\r\n");
+    let head = service.query(b"HEAD /metrics HTTP/1.0\r\n\r\n");
     assert!(
         head.ends_with("\r\n\r\n") && head.contains("Content-Length: "),
         "{head}"
     );
-    let refused = service.ask(b"HEAD /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n");
+    let refused = service.query(b"HEAD /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n");
     assert!(
         refused.starts_with("HTTP/1.1 413 ") && refused.ends_with("\r\n\r\n"),
         "{refused}"
@@ -304,13 +304,13 @@ fn requests_are_answered() {
         "Host: localhost\r\nHost: localhost\r\n",
         "Host: localhost\r\nContent-Length: 0\r\nContent-Length: 0\r\n",
     ] {
-        let answer = service.ask(format!("GET /healthz HTTP/1.1\r\n{headers}\r\n").as_bytes());
+        let answer = service.query(format!("GET /healthz HTTP/1.1\r\n{headers}\r\n").as_bytes());
         assert_eq!(status(answer), "HTTP/1.1 400 Bad Request", "{headers}");
     }
     let other = service.get("http://evil.example/metrics", "Host: localhost\r\n");
     assert_eq!(status(other), "HTTP/1.1 400 Bad Request");
     // Without a Host, the target's host is used.
-    let other = service.ask(b"GET http://evil.example/metrics HTTP/1.0\r\n\r\n");
+    let other = service.query(b"GET http://evil.example/metrics HTTP/1.0\r\n\r\n");
     assert_eq!(status(other), "HTTP/1.1 403 Forbidden");
     let whole = service.get(&format!("http://{}/healthz", service.address), "");
     assert!(whole.ends_with("\r\n\r\nok\n"), "{whole}");
@@ -321,7 +321,7 @@ fn a_connection_has_several_requests() {
     let service = Service::start();
     let twice = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(20)
         + "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-    let answer = service.ask(twice.as_bytes());
+    let answer = service.query(twice.as_bytes());
     assert_eq!(answer.matches("HTTP/1.1 200 OK").count(), 21);
 }
 

@@ -33,7 +33,7 @@ fn start(tmux: &Tmux, environment: &str) {
 /// Checks that the terminal is as before.
 fn assert_sane(tmux: &Tmux) {
     tmux.wait_until(|screen| screen.trim_end().ends_with('$'));
-    assert_eq!(tmux.ask("#{alternate_on} #{cursor_flag}"), "0 1");
+    assert_eq!(tmux.query("#{alternate_on} #{cursor_flag}"), "0 1");
     tmux.line("stty -a | grep -ow -e '-*echo' -e '-*icanon' -e '-*opost' | xargs echo =");
     tmux.wait_for("= opost icanon echo");
 }
@@ -143,7 +143,7 @@ fn names_do_nothing_to_the_terminal() {
     };
     start(&tmux, "LC_ALL=C.UTF-8");
     tmux.wait_for(r"\u{1b}]2;owned\u{7}");
-    assert_ne!(tmux.ask("#{pane_title}"), "owned");
+    assert_ne!(tmux.query("#{pane_title}"), "owned");
     tmux.keys(&["q"]);
     assert_sane(&tmux);
 }

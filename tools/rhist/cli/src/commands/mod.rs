@@ -20,8 +20,8 @@ use std::process::ExitCode;
 
 use crate::args::Args;
 use crate::args::Command;
-use crate::ask::Ask;
 use crate::measure;
+use crate::query::Query;
 
 /// Runs a command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
@@ -29,8 +29,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     common.check(args.command.as_ref().map_or("", Command::name))?;
     match args.command {
         None => status::run(common.dry_run),
-        Some(Command::Count(args)) => measure::run(&Ask::count(args, common)?),
-        Some(Command::Between(args)) => measure::run(&Ask::between(args, common)?),
+        Some(Command::Count(args)) => measure::run(&Query::count(args, common)?),
+        Some(Command::Between(args)) => measure::run(&Query::between(args, common)?),
         Some(Command::Record(args)) => record::run(&args, &common),
         Some(Command::Push(args)) => push::run(&args, &common),
         Some(Command::Top(args)) => top::run(&args, &common),
@@ -43,6 +43,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(Command::Check(args)) => check::run(&args),
         Some(Command::Serve(args)) => serve::run(&args),
         Some(Command::Exec(args)) => exec::run(&args, common.dry_run),
-        Some(Command::Recipe(words)) => measure::run(&Ask::parse(&words, &common)?),
+        Some(Command::Recipe(words)) => measure::run(&Query::parse(&words, &common)?),
     }
 }

@@ -32,9 +32,9 @@ use rhist_core::tracefs::Tracefs;
 
 use crate::args::Common;
 use crate::args::seconds;
-use crate::ask::Ask;
 use crate::measure;
 use crate::measure::Sink;
+use crate::query::Query;
 use crate::screen::lines;
 use crate::screen::until;
 use crate::signals::GRACE;
@@ -116,11 +116,11 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     if let Some(file) = &args.replay {
         return replay(args, Reader::open(file)?, endpoint, exporter, common.quiet);
     }
-    let mut ask = Ask::parse(&args.words, common)?;
-    ask.common.check("push")?;
-    ask.run.interval = Some(interval(args, &ask, &environment)?);
-    let (tracefs, plans) = measure::prepare(&ask)?;
-    if ask.common.dry_run {
+    let mut query = Query::parse(&args.words, common)?;
+    query.common.check("push")?;
+    query.run.interval = Some(interval(args, &query, &environment)?);
+    let (tracefs, plans) = measure::prepare(&query)?;
+    if query.common.dry_run {
         return measure::dry_run(&tracefs, &plans.best);
     }
     let url = endpoint.url().to_owned();
@@ -136,11 +136,11 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
         tracefs: &tracefs,
         url,
         patience,
-        duration: ask.run.duration,
-        is_quiet: ask.common.quiet,
+        duration: query.run.duration,
+        is_quiet: query.common.quiet,
         intervals: 0,
     };
-    let result = measure::go(&ask, &tracefs, &mut sink);
+    let result = measure::go(&query, &tracefs, &mut sink);
     // Also sends the batches so far if the measurement ended in an error.
     let totals = sink.pusher.finish(patience);
     result?;
@@ -282,8 +282,8 @@ pub fn tell_left(totals: &Totals) -> u64 {
 }
 
 /// Interval between pushes, in seconds. The option after the recipe takes precedence.
-fn interval(args: &Args, ask: &Ask, environment: &Environment) -> anyhow::Result<f64> {
-    if let Some(interval) = ask.run.interval.or(args.interval) {
+fn interval(args: &Args, query: &Query, environment: &Environment) -> anyhow::Result<f64> {
+    if let Some(interval) = query.run.interval.or(args.interval) {
         return Ok(interval);
     }
     let interval = environment.interval()?;
@@ -347,13 +347,13 @@ mod tests {
             let command = Args::augment_args(clap::Command::new("push"));
             let matches = command.try_get_matches_from(["push"].into_iter().chain(line.split(' ')));
             let args = Args::from_arg_matches(&matches.unwrap()).unwrap();
-            let ask = Ask::parse(&args.words, &Common::default()).unwrap();
+            let query = Query::parse(&args.words, &Common::default()).unwrap();
             let get = |name: &str| {
                 variable
                     .filter(|_| name == "OTEL_METRIC_EXPORT_INTERVAL")
                     .map(str::to_owned)
             };
-            super::interval(&args, &ask, &Environment::new(&get)).unwrap()
+            super::interval(&args, &query, &Environment::new(&get)).unwrap()
         };
         assert_eq!(interval("runqlat", None), 10.0);
         assert_eq!(interval("runqlat", Some("7000")), 7.0);

@@ -16,18 +16,18 @@ use rhist_core::tracefs::Tracefs;
 
 use crate::args::Common;
 use crate::args::RecordArgs;
-use crate::ask::Ask;
 use crate::measure;
 use crate::measure::Sink;
+use crate::query::Query;
 use crate::screen::until;
 
 /// Measures, and writes each interval to the file.
 pub fn run(args: &RecordArgs, common: &Common) -> anyhow::Result<ExitCode> {
-    let mut ask = Ask::parse(&args.words, common)?;
-    ask.common.check("record")?;
-    ask.run.interval.get_or_insert(1.0);
-    let (tracefs, plans) = measure::prepare(&ask)?;
-    if ask.common.dry_run {
+    let mut query = Query::parse(&args.words, common)?;
+    query.common.check("record")?;
+    query.run.interval.get_or_insert(1.0);
+    let (tracefs, plans) = measure::prepare(&query)?;
+    if query.common.dry_run {
         return measure::dry_run(&tracefs, &plans.best);
     }
     // Created before the triggers, so that an error about the file is reported at once.
@@ -37,11 +37,11 @@ pub fn run(args: &RecordArgs, common: &Common) -> anyhow::Result<ExitCode> {
         tracefs: &tracefs,
         names: Names::new(),
         path: args.file.clone(),
-        duration: ask.run.duration,
-        is_quiet: ask.common.quiet,
+        duration: query.run.duration,
+        is_quiet: query.common.quiet,
         intervals: 0,
     };
-    measure::go(&ask, &tracefs, &mut recorder)
+    measure::go(&query, &tracefs, &mut recorder)
 }
 
 struct Recorder<'a> {

@@ -24,10 +24,10 @@ use rhist_core::quantity;
 use rhist_core::question::Backend;
 use rhist_core::run;
 use rhist_core::service::Changes;
-use rhist_core::service::Happened;
 use rhist_core::service::PushSettings;
 use rhist_core::service::Pushing;
 use rhist_core::service::Service;
+use rhist_core::service::ServiceEvent;
 use rustix::time::ClockId;
 use rustix::time::clock_gettime;
 use signal_hook::consts::SIGHUP;
@@ -39,13 +39,13 @@ use super::push::tell;
 use super::push::tell_left;
 use crate::USAGE;
 use crate::args::BackendArg;
-use crate::ask;
 use crate::measure;
+use crate::query;
 use crate::screen::percent;
 use crate::serve::Hosts;
-use crate::serve::Own;
 use crate::serve::Request;
 use crate::serve::Response;
+use crate::serve::SelfMetrics;
 use crate::serve::Server;
 use crate::serve::WordsPlanner;
 use crate::serve::notify;
@@ -104,7 +104,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let address = server.address()?;
     let mut scraper = Scraper {
         service: Service::new(Id::of_this_process().context("/proc")?, journals),
-        own: Own::new(match tracefs.backend() {
+        own: SelfMetrics::new(match tracefs.backend() {
             Backend::Rhist => "rhist",
             Backend::C => "C",
         }),
@@ -115,7 +115,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }),
         hosts: Hosts::new(
             address.ip(),
-            &ask::machine().host,
+            &query::machine().host,
             args.host.iter().chain([&args.listen]),
         ),
         threads: Vec::new(),
@@ -167,7 +167,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 /// State of the service.
 struct Scraper {
     service: Service,
-    own: Own,
+    own: SelfMetrics,
     pushing: Pushing,
     hosts: Hosts,
     /// Threads of this process when the histograms were started.
@@ -200,7 +200,7 @@ impl Scraper {
         self.pushing.apply(settings, &self.service, PATIENCE);
         // A new thread for another receiver must be left out of the measurements. Also, the number
         // of an ended thread may later be reused by a task that must count.
-        let mut threads = ask::own_threads();
+        let mut threads = query::own_threads();
         threads.sort_unstable();
         if threads != self.threads {
             log(self.service.remake());
@@ -310,21 +310,21 @@ impl Scraper {
 }
 
 /// Prints events of histograms.
-fn log(happened: impl IntoIterator<Item = (String, Happened)>) {
+fn log(happened: impl IntoIterator<Item = (String, ServiceEvent)>) {
     for (name, happened) in happened {
         match happened {
-            Happened::Started(notes) => {
+            ServiceEvent::Started(notes) => {
                 say!("rhist: {name}: counts");
                 for note in notes {
                     say!("rhist: {name}: note: {}", crate::screen::lines(&note));
                 }
             }
-            Happened::Failed(why) => say!("rhist: {name}: cannot count now: {}", crate::screen::lines(&why)),
-            Happened::Unread(why) => say!(
+            ServiceEvent::Failed(why) => say!("rhist: {name}: cannot count now: {}", crate::screen::lines(&why)),
+            ServiceEvent::Unread(why) => say!(
                 "rhist: {name}: counts, but cannot be read: {}",
                 crate::screen::lines(&why)
             ),
-            Happened::Paused(share, rest) => {
+            ServiceEvent::Paused(share, rest) => {
                 let (share, rest) = (percent(share), rest.as_secs());
                 say!("rhist: {name}: has cost {share} of a CPU, more than its budget, and is paused for {rest} s");
             }

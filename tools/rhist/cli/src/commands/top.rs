@@ -17,8 +17,8 @@ use rhist_core::recording::Replay;
 use crate::args::Common;
 use crate::args::Format;
 use crate::args::seconds;
-use crate::ask::Ask;
 use crate::measure;
+use crate::query::Query;
 use crate::signals::GRACE;
 use crate::signals::Guard;
 use crate::signals::Signals;
@@ -64,29 +64,29 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
         shown?;
         return Ok(ExitCode::SUCCESS);
     }
-    let ask = Ask::parse(&args.words, common)?;
-    ask.common.check("top")?;
-    options.format = format(ask.common.format(), args.batch);
-    let (tracefs, plans) = measure::prepare(&ask)?;
-    if ask.common.dry_run {
+    let query = Query::parse(&args.words, common)?;
+    query.common.check("top")?;
+    options.format = format(query.common.format(), args.batch);
+    let (tracefs, plans) = measure::prepare(&query)?;
+    if query.common.dry_run {
         return measure::dry_run(&tracefs, &plans.best);
     }
-    if let Some(seconds) = ask.run.interval {
+    if let Some(seconds) = query.run.interval {
         options.interval = Duration::from_secs_f64(seconds);
     }
     // From here on, a signal must not end the process before the run is removed.
     let signals = Signals::new().context("signals")?;
-    let guard = measure::guard(&tracefs, ends(), ask.common.keep, Duration::ZERO)?;
+    let guard = measure::guard(&tracefs, ends(), query.common.keep, Duration::ZERO)?;
     // Plans only now, when the guard's thread exists, so that the measurement leaves it out.
-    let mut run = measure::start(&ask, &tracefs, ask.plans(&tracefs)?)?;
+    let mut run = measure::start(&query, &tracefs, query.plans(&tracefs)?)?;
     options.names = run.plan().names(&tracefs);
-    options.end = ask
+    options.end = query
         .run
         .duration
         .map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
     let result = top::run(&mut run, options, &signals);
     guard.goes_on();
-    measure::finish(run, &tracefs, ask.common.keep)?;
+    measure::finish(run, &tracefs, query.common.keep)?;
     result?;
     Ok(ExitCode::SUCCESS)
 }

@@ -22,7 +22,7 @@ use clap_complete::env::Fish;
 use clap_complete::env::Shells;
 
 use crate::args;
-use crate::ask;
+use crate::query;
 use crate::recipes;
 use bash::Bash;
 use line::Line;
@@ -88,7 +88,7 @@ fn recipe(name: &str, line: &Line) -> Option<Command> {
     // An unreadable recipe is reported when it is run.
     let recipe = recipes::find(name).ok()??;
     Some(match line.has_word(name) {
-        true => ask::recipe_command(name, &recipe),
+        true => query::recipe_command(name, &recipe),
         false => Command::new(name.to_owned()).about(recipe.summary),
     })
 }

@@ -19,13 +19,13 @@ use super::View;
 use super::number;
 use super::page::plain;
 use crate::args::Format;
-use crate::ask::Ask;
 use crate::measure::Sink;
+use crate::query::Query;
 
 /// Sink that prints intervals, and the total at the end.
 #[derive(Debug)]
 pub struct Printer<'a> {
-    ask: &'a Ask,
+    query: &'a Query,
     tracefs: &'a Tracefs,
     question: Question,
     names: Names,
@@ -33,9 +33,9 @@ pub struct Printer<'a> {
 
 impl<'a> Printer<'a> {
     /// Creates a printer for a question.
-    pub fn new(ask: &'a Ask, tracefs: &'a Tracefs) -> Self {
+    pub fn new(query: &'a Query, tracefs: &'a Tracefs) -> Self {
         Printer {
-            ask,
+            query,
             tracefs,
             question: Question::default(),
             names: Names::default(),
@@ -48,9 +48,9 @@ impl<'a> Printer<'a> {
             question: &self.question,
             names: &self.names,
             page: Page::of(&stdout),
-            format: self.ask.common.format(),
-            by: !self.ask.by().is_empty(),
-            quiet: self.ask.common.quiet,
+            format: self.query.common.format(),
+            by: !self.query.by().is_empty(),
+            quiet: self.query.common.quiet,
         };
         let mut out = io::BufWriter::new(stdout.lock());
         screen.print(&mut out, view)?;
@@ -61,8 +61,8 @@ impl<'a> Printer<'a> {
 impl Sink for Printer<'_> {
     fn announce(&self, plan: &Plan) -> anyhow::Result<()> {
         let stdout = io::stdout();
-        if self.ask.common.format() == Format::Text && !self.ask.common.quiet && stdout.is_terminal() {
-            let until = number::until(self.ask.run.duration);
+        if self.query.common.format() == Format::Text && !self.query.common.quiet && stdout.is_terminal() {
+            let until = number::until(self.query.run.duration);
             let line = format!("{}: measuring {until}…\n", plain(&plan.question.summary));
             writeln!(&stdout, "{}", Page::of(&stdout).text(&line))?;
         }
@@ -76,7 +76,7 @@ impl Sink for Printer<'_> {
     }
 
     fn interval(&mut self, interval: &Interval) -> anyhow::Result<()> {
-        match self.ask.common.format() {
+        match self.query.common.format() {
             Format::Text | Format::Json => self.print(&View::interval(interval)),
             Format::Folded | Format::Svg => Ok(()),
         }

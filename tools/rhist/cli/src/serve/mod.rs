@@ -7,8 +7,8 @@ mod connection;
 mod hosts;
 mod http;
 mod notify;
-mod own;
 mod planner;
+mod self_metrics;
 mod server;
 
 pub use hosts::Hosts;
@@ -16,6 +16,6 @@ pub use http::Request;
 pub use http::Response;
 pub use notify::notify;
 pub use notify::notify_progress;
-pub use own::Own;
 pub use planner::WordsPlanner;
+pub use self_metrics::SelfMetrics;
 pub use server::Server;

@@ -18,8 +18,8 @@ use rhist_core::problem::InFile;
 use rhist_core::problem::Problem;
 use rhist_core::question::Question;
 use rhist_core::service;
+use rhist_core::service::HistogramConfig;
 use rhist_core::service::Planner;
-use rhist_core::service::Wanted;
 use rhist_core::service::What;
 use rhist_core::service::Word;
 use rhist_core::tracefs::events::ResolveError;
@@ -27,10 +27,10 @@ use rhist_core::tracefs::format::Format;
 
 use crate::args::BackendArg;
 use crate::args::Common;
-use crate::ask;
-use crate::ask::Ask;
 use crate::diagnostic::Diagnostic;
 use crate::measure;
+use crate::query;
+use crate::query::Query;
 
 /// Message for options about output, or about a single run, which do not apply to a permanent
 /// service.
@@ -40,7 +40,7 @@ const OPTIONS: &str = "--pid, --duration, --interval, --format, --keep, --quiet 
 pub struct WordsPlanner;
 
 impl Planner for WordsPlanner {
-    fn plan(&self, wanted: &Wanted, id: &Id) -> Result<service::Plans, Box<InFile>> {
+    fn plan(&self, wanted: &HistogramConfig, id: &Id) -> Result<service::Plans, Box<InFile>> {
         let plans = match &wanted.settings.what {
             What::Words { kind, text } => {
                 let words = service::split(text).map_err(|problem| Box::new(wanted.problem_in(kind, problem)))?;
@@ -58,7 +58,7 @@ impl Planner for WordsPlanner {
 }
 
 /// Error for a label whose key the histogram lacks.
-fn no_key(wanted: &Wanted, key: &str, keys: &[&str]) -> InFile {
+fn no_key(wanted: &HistogramConfig, key: &str, keys: &[&str]) -> InFile {
     let problem = wanted.problem_of_label(key, format!("{} has no key {key}", wanted.name));
     match keys {
         [] => problem.with_help("it has no keys"),
@@ -66,15 +66,15 @@ fn no_key(wanted: &Wanted, key: &str, keys: &[&str]) -> InFile {
     }
 }
 
-fn by_words(wanted: &Wanted, kind: &str, words: &[Word], id: &Id) -> anyhow::Result<service::Plans> {
+fn by_words(wanted: &HistogramConfig, kind: &str, words: &[Word], id: &Id) -> anyhow::Result<service::Plans> {
     let command = (kind != "recipe").then(|| OsString::from(kind));
     let words = words.iter().map(|word| OsString::from(&word.text));
-    let mut ask = Ask::parse(
+    let mut query = Query::parse(
         &command.into_iter().chain(words).collect::<Vec<_>>(),
         &Common::default(),
     )?;
     let settings = &wanted.settings;
-    let (run, common) = (&ask.run, &ask.common);
+    let (run, common) = (&query.run, &query.common);
     let is_output = *common != Common::default();
     if is_output || run.duration.is_some() || run.interval.is_some() || !run.pid.is_empty() {
         anyhow::bail!(OPTIONS);
@@ -86,11 +86,11 @@ fn by_words(wanted: &Wanted, kind: &str, words: &[Word], id: &Id) -> anyhow::Res
         // The unit is part of the metrics' names, so it must be known without parsing the words.
         anyhow::bail!("--unit is no option here: its table has unit = \"s\"");
     }
-    ask.run.size = ask.run.size.or(settings.size);
-    ask.unit = settings.unit;
-    ask.only_buckets = true;
-    let tracefs = measure::tracefs(ask.run.backend)?;
-    let plans = ask.plans_as(&tracefs, id)?;
+    query.run.size = query.run.size.or(settings.size);
+    query.unit = settings.unit;
+    query.only_buckets = true;
+    let tracefs = measure::tracefs(query.run.backend)?;
+    let plans = query.plans_as(&tracefs, id)?;
     Ok(service::Plans { tracefs, plans })
 }
 
@@ -137,7 +137,11 @@ fn place(text: &str, words: &[Word], part: &str) -> Option<Range<usize>> {
     found.next().filter(|_| !part.is_empty())
 }
 
-fn by_triggers(wanted: &Wanted, triggers: &[(String, String)], id: &Id) -> Result<service::Plans, Box<InFile>> {
+fn by_triggers(
+    wanted: &HistogramConfig,
+    triggers: &[(String, String)],
+    id: &Id,
+) -> Result<service::Plans, Box<InFile>> {
     let whole = |error: &dyn std::fmt::Display| Box::new(wanted.problem_of_name(error.to_string()));
     let tracefs = measure::tracefs(BackendArg::Auto).map_err(|error| whole(&error))?;
     let mut named = Vec::new();
@@ -164,7 +168,7 @@ fn by_triggers(wanted: &Wanted, triggers: &[(String, String)], id: &Id) -> Resul
         summary: triggers
             .last()
             .map_or(String::new(), |(event, _)| format!("Counted by a trigger of {event}")),
-        ..ask::machine()
+        ..query::machine()
     };
     let plan = Plan::of_triggers(&tracefs, id.clone(), &named, question).map_err(|error| whole(&error))?;
     Ok(service::Plans {

@@ -113,7 +113,7 @@ impl Tmux {
     }
 
     /// Value of a tmux format.
-    pub fn ask(&self, format: &str) -> String {
+    pub fn query(&self, format: &str) -> String {
         self.run(&["display-message", "-p", format]).trim_end().into()
     }
 
@@ -143,7 +143,7 @@ impl Tmux {
 
     /// Foreground process of the shell.
     pub fn pid(&self) -> Option<String> {
-        let shell = self.ask("#{pane_pid}");
+        let shell = self.query("#{pane_pid}");
         let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).ok()?;
         Some(children.split_whitespace().next()?.into())
     }

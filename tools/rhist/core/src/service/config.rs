@@ -42,14 +42,14 @@ const RESERVED: [&str; 4] = ["instance", "job", "le", "quantile"];
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     /// The histograms; all have different names.
-    pub histograms: Vec<Wanted>,
+    pub histograms: Vec<HistogramConfig>,
     /// Receiver to push to, if any.
     pub push: Option<Destination>,
 }
 
 /// Configuration of a histogram.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct HistogramConfig {
     /// Name, with which its metrics begin: lower-case letters, digits and `_`.
     pub name: String,
     /// Settings independent of the file.
@@ -226,7 +226,7 @@ impl Config {
                     let mut tables: Vec<_> = tables.histogram.into_iter().collect();
                     tables.sort_by_key(|(name, _)| name.span().start);
                     for (name, table) in tables {
-                        match Wanted::new(&file, name, table) {
+                        match HistogramConfig::new(&file, name, table) {
                             Ok(wanted) => config.add(wanted, &mut problems),
                             Err(problem) => problems.push(file.problem(problem)),
                         }
@@ -237,7 +237,7 @@ impl Config {
         if problems.is_empty() { Ok(config) } else { Err(problems) }
     }
 
-    fn add(&mut self, wanted: Wanted, problems: &mut Vec<InFile>) {
+    fn add(&mut self, wanted: HistogramConfig, problems: &mut Vec<InFile>) {
         match self.histograms.iter().find(|other| other.name == wanted.name) {
             None => self.histograms.push(wanted),
             Some(other) => {
@@ -249,7 +249,7 @@ impl Config {
     }
 }
 
-impl Wanted {
+impl HistogramConfig {
     fn new(file: &Arc<File>, name: Spanned<String>, table: Table) -> Result<Self, Problem> {
         let at = name.span();
         let name = name.into_inner();

@@ -22,16 +22,16 @@ use std::time::Instant;
 
 pub use config::Config;
 pub use config::ConfigError;
+pub use config::HistogramConfig;
 pub use config::Settings;
-pub use config::Wanted;
 pub use config::What;
 pub use destination::Destination;
 pub use destination::PushSettings;
 pub use pushing::Pushing;
 pub use totals::OTHER;
-pub use watched::Happened;
 pub use watched::Planner;
 pub use watched::Plans;
+pub use watched::ServiceEvent;
 pub use watched::Watched;
 pub use words::Word;
 pub use words::split;
@@ -140,7 +140,7 @@ impl Service {
 
     /// Starts one histogram that is due, so that the caller can answer scrapes before the next.
     /// Returns an event for the log.
-    pub fn tick(&mut self, planner: &dyn Planner, now: Instant) -> Option<(String, Happened)> {
+    pub fn tick(&mut self, planner: &dyn Planner, now: Instant) -> Option<(String, ServiceEvent)> {
         let Self {
             histograms,
             journals,
@@ -160,7 +160,7 @@ impl Service {
         };
         let histogram = histograms.iter_mut().find(|one| one.is_due(now))?;
         let happened = histogram.start(&mut world, now)?;
-        if matches!(happened, Happened::Started(_)) {
+        if matches!(happened, ServiceEvent::Started(_)) {
             fresh.get_or_insert(Instant::now());
         }
         Some((histogram.wanted.name.clone(), happened))
@@ -172,7 +172,7 @@ impl Service {
     }
 
     /// Reads all histograms, unless the last read is younger than `age`.
-    pub fn read(&mut self, age: Duration) -> Vec<(String, Happened)> {
+    pub fn read(&mut self, age: Duration) -> Vec<(String, ServiceEvent)> {
         let begin = Instant::now();
         if self
             .last_read
@@ -216,7 +216,7 @@ impl Service {
     }
 
     /// Restarts all histograms after a last read: their triggers must leave out other threads now.
-    pub fn remake(&mut self) -> Vec<(String, Happened)> {
+    pub fn remake(&mut self) -> Vec<(String, ServiceEvent)> {
         if !self.histograms.iter().any(Watched::is_running) {
             return Vec::new();
         }

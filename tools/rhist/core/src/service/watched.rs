@@ -6,7 +6,7 @@ use std::time::Duration;
 use std::time::Instant;
 
 use super::budget::Watch;
-use super::config::Wanted;
+use super::config::HistogramConfig;
 use super::label::Labeler;
 use super::totals::Totals;
 use crate::cost;
@@ -46,13 +46,13 @@ pub struct Plans {
 pub trait Planner {
     /// Plans a histogram for the current state of this machine. `id` goes into the names of its
     /// objects.
-    fn plan(&self, wanted: &Wanted, id: &Id) -> Result<Plans, Box<InFile>>;
+    fn plan(&self, wanted: &HistogramConfig, id: &Id) -> Result<Plans, Box<InFile>>;
 }
 
 /// A histogram of a configuration.
 pub struct Watched {
     /// Its configuration.
-    pub wanted: Wanted,
+    pub wanted: HistogramConfig,
     /// Its counts.
     pub totals: Totals,
     /// Its cost and budget.
@@ -85,7 +85,7 @@ enum State {
 
 /// An event for the log.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Happened {
+pub enum ServiceEvent {
     /// Started, with notes about the numbers, for example that the best plan was not possible.
     Started(Vec<String>),
     /// Cannot start, or was removed.
@@ -106,7 +106,7 @@ pub(super) struct World<'a> {
 
 impl Watched {
     /// Creates a histogram that is due to start at `now`.
-    pub fn new(wanted: Wanted, now: Instant) -> Self {
+    pub fn new(wanted: HistogramConfig, now: Instant) -> Self {
         Self {
             totals: Totals::new(wanted.settings.limit),
             watch: Watch::new(wanted.settings.budget),
@@ -146,19 +146,19 @@ impl Watched {
     }
 
     /// Starts it. Of consecutive failures, returns only the first.
-    pub(super) fn start(&mut self, world: &mut World<'_>, now: Instant) -> Option<Happened> {
+    pub(super) fn start(&mut self, world: &mut World<'_>, now: Instant) -> Option<ServiceEvent> {
         match self.make(world) {
             Ok(run) => {
                 self.begin(*run);
                 self.wait = FIRST_WAIT;
-                Some(Happened::Started(self.question.notes.clone()))
+                Some(ServiceEvent::Started(self.question.notes.clone()))
             }
             Err(why) => {
                 self.state = State::Waiting(now + self.wait);
                 // Reported once.
                 let is_first = self.wait == FIRST_WAIT;
                 self.wait = (self.wait * 2).min(LONGEST_WAIT);
-                is_first.then_some(Happened::Failed(why))
+                is_first.then_some(ServiceEvent::Failed(why))
             }
         }
     }
@@ -215,7 +215,7 @@ impl Watched {
     }
 
     /// Reads it if it is running, and pauses it if it costs too much.
-    pub(super) fn read(&mut self) -> Option<Happened> {
+    pub(super) fn read(&mut self) -> Option<ServiceEvent> {
         let State::Running(source) = &mut self.state else {
             return None;
         };
@@ -231,7 +231,7 @@ impl Watched {
                 }
                 // Reported once.
                 let was_unread = std::mem::replace(&mut self.is_unread, true);
-                return (!was_unread).then_some(Happened::Unread(why));
+                return (!was_unread).then_some(ServiceEvent::Unread(why));
             }
         };
         self.is_unread = false;
@@ -251,14 +251,14 @@ impl Watched {
         let share = self.watch.share.unwrap_or(0.0);
         self.stop();
         self.state = State::Resting(now + rest);
-        Some(Happened::Paused(share, rest))
+        Some(ServiceEvent::Paused(share, rest))
     }
 
     /// Removes it from the kernel after an error, and schedules a new start at once.
-    fn fail(&mut self, why: String) -> Happened {
+    fn fail(&mut self, why: String) -> ServiceEvent {
         self.stop();
         self.state = State::Waiting(Instant::now());
-        Happened::Failed(why)
+        ServiceEvent::Failed(why)
     }
 
     /// Removes it from the kernel. Keeps the counts read so far.
@@ -304,10 +304,10 @@ mod tests {
         histogram.state = State::Running(Box::new(run));
         // A file that can be opened but not read.
         fs::create_dir_all(&file).unwrap();
-        assert!(matches!(histogram.read(), Some(Happened::Unread(why)) if why.contains("Is a directory")));
+        assert!(matches!(histogram.read(), Some(ServiceEvent::Unread(why)) if why.contains("Is a directory")));
         assert!(histogram.read().is_none() && histogram.is_running());
         fs::remove_dir(&file).unwrap();
-        assert!(matches!(histogram.read(), Some(Happened::Failed(_))));
+        assert!(matches!(histogram.read(), Some(ServiceEvent::Failed(_))));
         assert!(!histogram.is_running());
     }
 }

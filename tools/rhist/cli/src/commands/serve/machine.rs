@@ -34,7 +34,7 @@ fn a_machine_is_served() {
     let address = server.address().unwrap();
     let mut scraper = Scraper {
         service,
-        own: Own::new("rhist"),
+        own: SelfMetrics::new("rhist"),
         pushing: Pushing::new(|_| unreachable!("nobody has said where to push")),
         threads: Vec::new(),
         bodies: BTreeMap::new(),

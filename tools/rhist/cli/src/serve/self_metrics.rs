@@ -17,7 +17,7 @@ use super::server::Server;
 
 /// State of the process for these metrics.
 #[derive(Debug)]
-pub struct Own {
+pub struct SelfMetrics {
     /// Start of the process.
     start: Time,
     backend: String,
@@ -34,7 +34,7 @@ pub struct Own {
     dropped: u64,
 }
 
-impl Own {
+impl SelfMetrics {
     /// Creates the state. `backend` names the implementation of the histograms.
     pub fn new(backend: &str) -> Self {
         let start = Time::clocks();

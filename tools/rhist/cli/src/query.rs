@@ -56,7 +56,7 @@ use crate::screen::plain;
 
 /// A question to measure, before it is planned for a machine.
 #[derive(Debug)]
-pub struct Ask {
+pub struct Query {
     /// Name of the recipe, or of the command.
     pub name: String,
     summary: String,
@@ -75,7 +75,7 @@ pub struct Ask {
     pub common: Common,
 }
 
-impl Ask {
+impl Query {
     /// Parses a command line that begins with the name of a recipe, `count` or `between`. `before`
     /// contains the options in front of it.
     pub fn parse(words: &[OsString], before: &Common) -> anyhow::Result<Self> {
