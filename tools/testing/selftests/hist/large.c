@@ -107,33 +107,51 @@ static long reading_on(int fd)
 	return got ? -1 : most;
 }
 
+/*
+ * Puts the header of hist_jsonl that fd has read into the whole text of another reader. It has the
+ * time of the first read, of more digits or fewer.
+ */
+static bool take_header(int fd, char *whole, size_t *len)
+{
+	char header[4096];
+	ssize_t got = pread(fd, header, sizeof(header), 1);
+	char *old = memchr(whole, '\n', *len), *end = got > 0 ? memchr(header, '\n', got) : NULL;
+	size_t more = end ? end - header : 0, rest = old ? whole + *len - old : 0;
+
+	if (!old || !end)
+		return false;
+	memmove(whole + 1 + more, old, rest);
+	memcpy(whole + 1, header, more);
+	*len = 1 + more + rest;
+	return true;
+}
+
 /* The parts of a file add up to its whole text, at whatever offset reading starts. */
 static bool parts(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char *whole, part[100000];
 	bool right = reading(path, 0) >= 0;
-	size_t at = 0;
+	size_t at = 0, len = text_len;
 	ssize_t got;
 
-	whole = memcpy(malloc(text_len + 1), text, text_len);
+	whole = memcpy(malloc(len + 4096), text, len);
 	for (unsigned int i = 0; right && (got = read(fd, part, 1 + i * 7919 % sizeof(part))); i++) {
-		right = got > 0 && at + got <= text_len && !memcmp(part, whole + at, got);
+		right = got > 0 && at + got <= len && !memcmp(part, whole + at, got);
 		at += got;
-		/* the header of hist_jsonl has the time of the first read */
 		if (i == 0 && *whole == '{')
-			right = pread(fd, whole + 1, strcspn(whole, "\n") - 1, 1) > 0 && right;
+			right = take_header(fd, whole, &len) && right;
 	}
-	right = right && at == text_len && read(fd, part, 1) == 0;
+	right = right && at == len && read(fd, part, 1) == 0;
 	for (unsigned int i = 1; right && i < 6; i++) {
 		/* forwards and backwards */
-		at = text_len / 6 * (i * 5 % 6);
+		at = len / 6 * (i * 5 % 6);
 		got = pread(fd, part, sizeof(part), at);
 		right = got > 0 && !memcmp(part, whole + at, got);
 	}
-	right = right && pread(fd, part, sizeof(part), text_len) == 0 && pread(fd, part, sizeof(part), text_len - 1) == 1;
+	right = right && pread(fd, part, sizeof(part), len) == 0 && pread(fd, part, sizeof(part), len - 1) == 1;
 	if (!right)
-		note("at %zu of %zu", at, text_len);
+		note("at %zu of %zu", at, len);
 	close(fd);
 	free(whole);
 	return right;
