@@ -421,9 +421,9 @@ fn any_socket() -> impl Strategy<Value = Vec<u8>> {
     let v4 = prop_oneof![Just([192, 0, 2, 1]), Just([0, 0, 0, 0]), any::<[u8; 4]>()];
     let group = prop_oneof![3 => Just(0u16), 1 => Just(1), 1 => any::<u16>()];
     let address = prop_oneof![
-        v4.clone().prop_map(|v4| IpAddr::from(v4)),
+        v4.clone().prop_map(IpAddr::from),
         v4.prop_map(|v4| Ipv4Addr::from(v4).to_ipv6_mapped().into()),
-        prop::array::uniform8(group).prop_map(|groups| IpAddr::from(groups)),
+        prop::array::uniform8(group).prop_map(IpAddr::from),
     ];
     let other = prop_oneof![
         Just(0u16),
