@@ -81,10 +81,12 @@
 
 mod cell;
 mod chunks;
+mod column_fields;
 mod columns;
 mod counters;
 mod elt;
 mod fast;
+mod fields;
 mod generation;
 mod hash;
 mod index;
@@ -116,6 +118,10 @@ pub use cell::{
     VarMask, //
 };
 use chunks::Numbering;
+pub use column_fields::{
+    ColumnFields,
+    MinMaxSumHit, //
+};
 pub use columns::{
     Column,
     ColumnSet,
@@ -127,12 +133,11 @@ pub use counters::{
     Loss, //
 };
 pub use elt::Elt;
-pub use fast::{
-    ColumnFields,
+pub use fields::{
     KeyFields,
     KeyWord,
-    MinMaxSumHit, //
     RecordFields,
+    TextField, //
 };
 pub use generation::Generation;
 pub use hash::Hash;
@@ -146,7 +151,6 @@ use table::{
     Table, //
 };
 pub use tally::Tally;
-pub use text::TextField;
 pub use wide::{
     text_to_words,
     words_to_text,

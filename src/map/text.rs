@@ -6,68 +6,22 @@ use core::array;
 
 use super::{
     elt::Elt,
-    fast::{
+    fields::{
         Fields,
         RecordFields,
+        TextField,
         Unchecked, //
     },
     generation::Generation, //
 };
 use crate::{
     event::{
-        number::Numbers,
         Record,
         Words, //
     },
     limits::WIDE_WORDS,
     sync::PreemptOff, //
 };
-
-/// A string field: a word of the record with the string's position (low half) and length in bytes
-/// (high half).
-#[derive(Clone, Copy)]
-pub struct TextField {
-    offset: u32,
-    /// The offset in the record that positions are relative to.
-    base: usize,
-    /// Maximum number of bytes of the string that are in a key.
-    max_bytes: usize,
-}
-
-impl TextField {
-    /// The string of the word at `offset`: see [`Record::data_loc`], and [`Record::rel_loc`] if
-    /// `is_relative`. Only its first `max_bytes` are in a key.
-    pub const fn new(offset: u32, is_relative: bool, max_bytes: usize) -> Self {
-        let base = match is_relative {
-            true => offset as usize + size_of::<u32>(),
-            false => 0,
-        };
-        Self {
-            offset,
-            base,
-            max_bytes,
-        }
-    }
-
-    /// Minimum length of the record in bytes.
-    pub(super) fn end(&self) -> usize {
-        self.offset as usize + size_of::<u32>()
-    }
-
-    /// Returns the string's offset in the record and its length in bytes, from the field's word.
-    #[inline(always)]
-    fn place(&self, word: u32) -> (usize, usize) {
-        let start = self.base.wrapping_add((word & 0xffff) as usize);
-        (start, (word >> 16) as usize)
-    }
-
-    /// Returns the string of a record, cut at the end of the record and after `max_bytes`. Bytes
-    /// after a NUL are included, as in C.
-    fn of<'a>(&self, record: Record<'a>) -> &'a [u8] {
-        let (start, len) = self.place(record.u32(self.offset));
-        record.bytes(start, len.min(self.max_bytes))
-    }
-}
 
 /// The words of a string.
 ///
