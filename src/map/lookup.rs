@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Lookup and insertion of elements in a generation.
+
+#[cfg(doc)]
+use super::index::Index;
+use super::{
+    counters::Loss,
+    elt::Elt,
+    generation::Generation,
+    index::FirstSlot,
+    keys::{
+        ByteKey,
+        Key,
+        WordKey, //
+    },
+    wide::WideCell, //
+};
+use crate::sync::PreemptOff;
+
+impl Generation {
+    /// Finds the element of `key`, or inserts it: see [`super::Map::insert`].
+    #[inline]
+    pub(super) fn insert<'a>(&'a self, preempt: PreemptOff<'_>, key: &[u8]) -> Option<Elt<'a>> {
+        match ByteKey::new(key, self.index.keys.size()) {
+            Some(key) => self.insert_key(preempt, key),
+            None => self.dropped(preempt),
+        }
+    }
+
+    /// Finds or inserts the element of a key of one word.
+    #[inline(always)]
+    pub(super) fn insert_word<'a>(&'a self, preempt: PreemptOff<'_>, key: u64) -> Option<Elt<'a>> {
+        self.insert_key(preempt, key)
+    }
+
+    /// Finds or inserts the element of a key of these words.
+    #[inline(always)]
+    pub(super) fn insert_words<'a>(
+        &'a self,
+        preempt: PreemptOff<'_>,
+        key: &[u64],
+    ) -> Option<Elt<'a>> {
+        match WordKey::new(key, self.index.keys.width()) {
+            Some(key) => self.insert_key(preempt, key),
+            None => self.dropped(preempt),
+        }
+    }
+
+    /// Finds or inserts the element of a key of `N` words. The compiler unrolls its loops, which
+    /// saves some 20 instructions a hit.
+    #[inline(always)]
+    pub(super) fn insert_array<'a, const N: usize>(
+        &'a self,
+        preempt: PreemptOff<'_>,
+        key: [u64; N],
+    ) -> Option<Elt<'a>> {
+        let whole = key.last().is_some_and(|&last| last != 0) && N <= self.index.keys.width();
+        match whole {
+            true => self.insert_key(preempt, key),
+            false => self.insert_words(preempt, &key),
+        }
+    }
+
+    #[inline(always)]
+    fn insert_key<'a>(&'a self, preempt: PreemptOff<'_>, key: impl Key) -> Option<Elt<'a>> {
+        match self.index.insert(preempt, key) {
+            Some(number) => Some(Elt::new(self, number)),
+            None => self.dropped(preempt),
+        }
+    }
+
+    #[cold]
+    fn dropped(&self, preempt: PreemptOff<'_>) -> Option<Elt<'_>> {
+        self.counters.lose(preempt, Loss::Dropped);
+        None
+    }
+
+    /// Finds the element of a key of one word in the first slot of its path, where most are. `None`
+    /// if it is not there, or its hits are drops. Any context.
+    #[inline(always)]
+    pub fn lookup_word_first_slot(&self, key: u64) -> Option<Elt<'_>> {
+        let number = self.index.lookup_word_first_slot(key)?;
+        Some(Elt::new(self, number))
+    }
+
+    /// Looks for the element of a key of one word in the first slot of its path. Any context.
+    #[inline(always)]
+    pub(super) fn lookup_first_slot(&self, key: u64) -> FirstSlot<Elt<'_>> {
+        match self.index.lookup_first_slot(key) {
+            FirstSlot::Hit(number) => FirstSlot::Hit(Elt::new(self, number)),
+            FirstSlot::Empty => FirstSlot::Empty,
+            FirstSlot::Other => FirstSlot::Other,
+        }
+    }
+
+    /// Finds the element of a key of `N` words in the first slot of its path: see
+    /// [`Index::lookup_array_first_slot`]. Any context.
+    #[inline(always)]
+    pub(super) fn lookup_array_first_slot<const N: usize>(&self, key: [u64; N]) -> Option<Elt<'_>> {
+        let number = self.index.lookup_array_first_slot(key)?;
+        Some(Elt::new(self, number))
+    }
+
+    /// Finds the element of `key`, if it has one. Any context.
+    #[inline]
+    pub fn lookup(&self, key: &[u8]) -> Option<Elt<'_>> {
+        let key = ByteKey::new(key, self.index.keys.size())?;
+        Some(Elt::new(self, self.index.lookup(key)?))
+    }
+
+    /// Finds the element of a key of one word, if it has one. Any context.
+    #[inline]
+    pub fn lookup_word(&self, key: u64) -> Option<Elt<'_>> {
+        Some(Elt::new(self, self.index.lookup(key)?))
+    }
+
+    /// A wide cell of the element with this [number](Elt::number).
+    #[inline]
+    pub(super) fn wide_at(&self, number: u32, cell: usize) -> Option<WideCell<'_>> {
+        match self.index.pool.has(number) {
+            // SAFETY: The pool has this number, so an element has it.
+            true => unsafe { self.index.wide.of(number, cell) },
+            false => None,
+        }
+    }
+}
