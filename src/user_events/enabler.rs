@@ -26,12 +26,12 @@
 //! for days, while another thread polls the bit.
 
 use super::{
-    quota::Charge,
-    registry::{
+    event::{
         EventUse,
-        UserEvent,
-        UserEvents, //
+        UserEvent, //
     },
+    quota::Charge,
+    service::UserEvents, //
 };
 use crate::{
     errno::eaddrinuse,

@@ -10,12 +10,12 @@ use super::{
         UserUnreg, //
     },
     description::Description,
-    quota::Charge,
-    registry::{
+    event::{
         EventUse,
-        Keep,
-        UserEvents, //
+        Keep, //
     },
+    quota::Charge,
+    service::UserEvents,
     table::{
         Chunk,
         IndexTable, //

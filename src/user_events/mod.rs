@@ -5,8 +5,9 @@
 //! A program opens `user_events_data` ([`file`]) and registers an event by its description
 //! ([`description`]) and a bit in the memory of the program that is set while the event is enabled
 //! ([`enabler`]). In the original interface that is a bit in a page which the program maps
-//! ([`status_page`]). The event is a trace event of the kernel until it is unused ([`registry`]).
-//! The memory that events take is limited ([`quota`]).
+//! ([`status_page`]). The event ([`event`]) is a trace event of the kernel until it is unused
+//! ([`registry`]). The memory that events take is limited ([`quota`]). All that is shared is in the
+//! [`service`], which also removes unused events.
 //!
 //! # Locks
 //!
@@ -19,17 +20,19 @@
 pub mod abi;
 pub mod description;
 mod enabler;
+mod event;
 pub mod field;
 mod file;
 mod payload;
 mod quota;
 mod registry;
+mod service;
 mod settings;
 mod status_page;
 mod table;
 
 pub(crate) use file::DataFile;
-pub(crate) use registry::{
+pub(crate) use service::{
     Service,
     UserEvents, //
 };

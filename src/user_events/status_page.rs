@@ -3,7 +3,7 @@
 //! The status page, which programs of the original interface map: each event has a bit in it that
 //! is set while the event is enabled.
 
-use super::registry::UserEventState;
+use super::event::UserEventState;
 use crate::rust::shared_page::SharedPage;
 use kernel::{
     bitmap::BitmapVec,

@@ -6,11 +6,11 @@
 //! do not move, each twice as long as the one before.
 
 use super::{
+    event::EventUse,
     quota::{
         Charge,
         Quota, //
     },
-    registry::EventUse, //
 };
 use kernel::{
     prelude::*,
