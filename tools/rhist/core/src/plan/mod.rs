@@ -10,7 +10,9 @@
 mod address;
 mod answer;
 mod count;
+mod filter;
 mod latency;
+mod measure;
 mod step;
 mod synthetic;
 
@@ -21,17 +23,20 @@ pub use answer::Answer;
 use answer::Shows;
 #[cfg(test)]
 pub(crate) use answer::tests::hist_jsonl;
+pub use measure::events_of;
+use measure::fill_in;
+use measure::is_there;
+use measure::names_of;
+use measure::signed;
 pub use step::Id;
 use step::MOST_ACTIVE;
 pub use step::Step;
 pub use step::word;
 
-use crate::grammar::token::tokens;
 use crate::names::Names;
 use crate::question::Backend;
 use crate::question::Question;
 use crate::recipe::Count;
-use crate::recipe::FilterAt;
 use crate::recipe::Measure;
 use crate::recipe::NameKind;
 use crate::recipe::UnitName;
@@ -53,19 +58,6 @@ pub(crate) const TASKS: &str = "set_event_pid";
 /// A pid that no task can have, since pids end at 2^22 (`PID_MAX_LIMIT`). Also the largest that the
 /// file accepts.
 pub(crate) const NO_TASK: &str = "1073741823";
-
-/// Field with the thread that was running at the event, even if an interrupt caused it.
-const RUNNING: &str = "common_pid";
-
-/// Bits of `common_flags` in interrupts: `TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ`,
-/// `TRACE_FLAG_NMI`.
-const IN_INTERRUPT: u8 = 0x08 | 0x10 | 0x40;
-
-/// Systems whose events never happen in interrupts, so their filters need not test `common_flags`.
-const OF_TASKS: [&str; 4] = ["oom", "raw_syscalls", "syscalls", "user_events"];
-
-/// Limit of a task's name, in bytes (`TASK_COMM_LEN` - 1).
-const MOST_OF_NAME: usize = 15;
 
 /// Settings from the command line that modify a measurement.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -467,195 +459,12 @@ fn replace(texts: &mut [String], from: &str, to: &str) {
     }
 }
 
-/// Names of the events in a measure.
-pub fn events_of(measure: &Measure) -> Vec<&str> {
-    let points = measure
-        .start
-        .iter()
-        .chain(&measure.end)
-        .chain(&measure.forget)
-        .map(|point| point.event.as_str());
-    measure
-        .count
-        .iter()
-        .map(|count| count.event.as_str())
-        .chain(points)
-        .collect()
-}
-
-/// Whether an event exists, or a probe of the run will create it.
-fn is_there(tracefs: &Tracefs, id: &Id, event: &str) -> bool {
-    EventName::parse(event).is_some_and(|event| event.system == id.group() || tracefs.has_event(&event))
-}
-
-/// Kinds of names for numbers: by the names of fields, and by the names of keys in tables.
-fn names_of(measure: &Measure) -> BTreeMap<String, NameKind> {
-    let mut names = measure.names.clone();
-    for (name, key) in &measure.keys {
-        if let Some(kind) = measure.names.get(split_key(key).0.trim_start_matches('$')) {
-            names.insert(name.clone(), *kind);
-        }
-    }
-    names
-}
-
-/// Names of values that can be negative: signed fields of the counted events.
-fn signed(tracefs: &Tracefs, measure: &Measure) -> Vec<String> {
-    let mut signed = Vec::new();
-    for count in &measure.count {
-        let format = EventName::parse(&count.event).and_then(|event| tracefs.format(&event).ok());
-        let Some(format) = format else { continue };
-        let fields = format.own_fields().filter(|field| field.signed);
-        let fields: Vec<&str> = fields.map(|field| field.name.as_str()).collect();
-        // `sent=ret` is the sum of `ret`.
-        let named = count.sum.iter().filter_map(|sum| sum.split_once('='));
-        let named = named.filter(|(_, field)| field.contains('-') || fields.contains(field));
-        signed.extend(named.map(|(name, _)| name.to_owned()));
-        signed.extend(fields.into_iter().map(str::to_owned));
-    }
-    signed.sort_unstable();
-    signed.dedup();
-    signed
-}
-
-/// Parses the name of an event in a recipe.
-fn event_of(text: &str) -> Result<EventName, Error> {
-    EventName::parse(text).ok_or_else(|| Error::NoEvent { event: text.to_owned() })
-}
-
 /// Splits a key into field and modifier: `id.syscall`. Also works for a field in parentheses.
 fn split_key(key: &str) -> (&str, Option<&str>) {
     match key.rfind('.') {
         Some(dot) if !key[dot..].contains(')') => (&key[..dot], Some(&key[dot + 1..])),
         _ => (key, None),
     }
-}
-
-/// ` if …` with all conditions; empty without any.
-fn condition(parts: &[&str]) -> String {
-    let parts: Vec<_> = parts.iter().filter(|part| !part.is_empty()).collect();
-    match parts[..] {
-        [] => String::new(),
-        [part] => format!(" if {part}"),
-        _ => format!(
-            " if {}",
-            parts
-                .iter()
-                .map(|part| format!("({part})"))
-                .collect::<Vec<_>>()
-                .join(" && ")
-        ),
-    }
-}
-
-/// Filter for the threads, the name and the condition of the command line.
-fn options_filter(measure: &Measure, options: &Options, has_dist: bool) -> Result<String, Error> {
-    let mut parts = Vec::new();
-    let pid = measure.pid.as_deref().unwrap_or(RUNNING);
-    if !options.threads.is_empty() {
-        if pid.is_empty() {
-            return Err(Error::Impossible(
-                "-p: these events do not say which thread they are about".to_owned(),
-            ));
-        }
-        parts.push(threads_filter(pid, &options.threads));
-    }
-    if let Some(comm) = &options.comm {
-        if measure.comm.as_deref() == Some("") {
-            return Err(Error::Impossible(
-                "-c: these events do not say which task they are about".to_owned(),
-            ));
-        }
-        if comm.contains('"') || comm.chars().any(char::is_control) {
-            return Err(Error::Impossible(format!(
-                "a filter cannot have a name with quotes or control characters: {comm:?}"
-            )));
-        }
-        let field = measure.comm.as_deref().unwrap_or("COMM");
-        let is_pattern = comm.contains('*');
-        if comm.is_empty() || !is_pattern && comm.len() > MOST_OF_NAME {
-            return Err(Error::Impossible(format!(
-                "-c {comm:?}: no task has such a name: the kernel keeps 1 to {MOST_OF_NAME} bytes of one. With * it is a pattern"
-            )));
-        }
-        let operator = if is_pattern { "~" } else { "==" };
-        parts.push(format!("{field} {operator} \"{comm}\""));
-    }
-    if let Some(filter) = &options.filter {
-        if !has_dist && tests_address(filter) {
-            let why = "C's filters have no addresses (.ip): load rhist, or compare a field of IPv4 to a number";
-            return Err(Error::Impossible(format!("--where {filter:?}: {why}")));
-        }
-        parts.push(filter.clone());
-    }
-    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    Ok(condition(&parts).trim_start_matches(" if ").to_owned())
-}
-
-/// Whether a filter compares a field with `.ip`.
-fn tests_address(filter: &str) -> bool {
-    let tokens = tokens(filter);
-    tokens
-        .windows(2)
-        .any(|pair| pair[0].text == "." && pair[1].text == "ip")
-}
-
-/// Filter for some threads. Consecutive numbers, as threads of a process often have, become a
-/// range.
-fn threads_filter(pid: &str, threads: &[i32]) -> String {
-    ranges(threads, " || ", |range| match *range {
-        [first, _, .., last] => format!("({pid} >= {first} && {pid} <= {last})"),
-        _ => each(range, " || ", |thread| format!("{pid} == {thread}")),
-    })
-}
-
-/// Filter for all threads except these.
-fn other_threads_filter(pid: &str, threads: &[i32]) -> String {
-    ranges(threads, " && ", |range| match *range {
-        [first, _, .., last] => format!("({pid} < {first} || {pid} > {last})"),
-        _ => each(range, " && ", |thread| format!("{pid} != {thread}")),
-    })
-}
-
-/// Joins the filters for runs of consecutive thread numbers.
-fn ranges(threads: &[i32], operator: &str, filter: impl Fn(&[i32]) -> String) -> String {
-    let mut threads = threads.to_vec();
-    threads.sort_unstable();
-    threads.dedup();
-    let ranges = threads.chunk_by(|a, b| a.checked_add(1) == Some(*b));
-    ranges.map(filter).collect::<Vec<_>>().join(operator)
-}
-
-fn each(threads: &[i32], operator: &str, filter: impl Fn(&i32) -> String) -> String {
-    threads.iter().map(filter).collect::<Vec<_>>().join(operator)
-}
-
-/// Filter that rejects hits of rhist's own threads at this event. Empty if not requested, or if
-/// other threads are selected anyway; `None` if the event does not identify the thread of a hit.
-fn others_filter(measure: &Measure, options: &Options, event: &str, on: Option<&[String]>) -> Option<String> {
-    if options.own.is_empty() || !options.threads.is_empty() {
-        return Some(String::new());
-    }
-    let pid = measure.pid.as_deref().unwrap_or(RUNNING);
-    let pid = match on {
-        // If the filter rejects an end, it must be the end of the thread's own start: so the thread
-        // must be one of the keys.
-        Some(on) => on
-            .iter()
-            .map(String::as_str)
-            .find(|key| *key == pid || *key == "pid" || key.ends_with("_pid"))?,
-        None if pid.is_empty() => return None,
-        None => pid,
-    };
-    let others = other_threads_filter(pid, &options.own);
-    // An end with the thread among its keys is about that thread. If an interrupt on top of the
-    // thread passed the filter, it would find a start left by an end of the thread itself.
-    let is_of_thread = measure.pid.is_some() || on.is_some();
-    let is_of_task = event.split(':').next().is_some_and(|system| OF_TASKS.contains(&system));
-    Some(match !is_of_thread && pid == RUNNING && !is_of_task {
-        true => format!("({others}) || common_flags & {IN_INTERRUPT}"),
-        false => others,
-    })
 }
 
 /// Message for a command that is too long.
@@ -665,60 +474,6 @@ fn too_long(bytes: usize, options: &Options) -> String {
         count => format!(" -p stands for {count} threads: with -c they are found by their name."),
     };
     format!("a trigger would have {bytes} bytes, and the kernel takes {MOST_BYTES}.{threads}")
-}
-
-/// Substitutes `{group}` and arguments in all texts of a measure.
-fn fill_in(measure: &Measure, id: &Id, args: &BTreeMap<String, String>) -> Result<Measure, Error> {
-    if let Some((name, value)) = args.iter().find(|(_, value)| value.chars().any(char::is_control)) {
-        return Err(Error::Impossible(format!("{name} has control characters: {value:?}")));
-    }
-    let fill = |text: &mut String| {
-        if text.contains("{group}") {
-            *text = text.replace("{group}", &id.group());
-        }
-        for (name, value) in args {
-            let place = format!("{{{name}}}");
-            if text.contains(&place) {
-                *text = text.replace(&place, value);
-            }
-        }
-    };
-    let mut measure = Measure {
-        // Alternatives are planned separately.
-        alternatives: Vec::new(),
-        ..measure.clone()
-    };
-    measure.probes.iter_mut().for_each(fill);
-    measure.keys.values_mut().for_each(fill);
-    for count in &mut measure.count {
-        [&mut count.event, &mut count.filter].into_iter().for_each(fill);
-        count
-            .sum
-            .iter_mut()
-            .chain(&mut count.stat)
-            .chain(&mut count.dist)
-            .for_each(fill);
-    }
-    for point in measure
-        .start
-        .iter_mut()
-        .chain(&mut measure.end)
-        .chain(&mut measure.forget)
-    {
-        [&mut point.event, &mut point.filter].into_iter().for_each(fill);
-        point
-            .on
-            .iter_mut()
-            .chain(point.value.as_mut())
-            .chain(point.keep.values_mut())
-            .for_each(fill);
-    }
-    Ok(measure)
-}
-
-/// Whether the filters of the command line apply to starts.
-fn filters_starts(measure: &Measure) -> bool {
-    measure.filter_at == FilterAt::Start
 }
 
 /// Whether histograms support distributions: rhist's do.
@@ -731,74 +486,6 @@ mod tests {
     use super::*;
     use crate::recipe::Point;
     use crate::tracefs::fixture;
-
-    #[test]
-    fn threads_one_after_the_other_are_a_range() {
-        let filter = |threads: &[i32]| threads_filter("pid", threads);
-        assert_eq!(filter(&[7]), "pid == 7");
-        assert_eq!(filter(&[9, 7, 8, 8]), "(pid >= 7 && pid <= 9)");
-        assert_eq!(
-            filter(&[1, 2, 4, 6, 7, 8, i32::MAX]),
-            "pid == 1 || pid == 2 || pid == 4 || (pid >= 6 && pid <= 8) || pid == 2147483647"
-        );
-    }
-
-    #[test]
-    fn own_threads_are_left_out() {
-        let filter = |threads: &[i32]| other_threads_filter("pid", threads);
-        assert_eq!(filter(&[7]), "pid != 7");
-        assert_eq!(filter(&[9, 7, 8, 20]), "(pid < 7 || pid > 9) && pid != 20");
-        let others = |measure: &Measure, options: &Options, on: Option<&[&str]>| {
-            let on: Option<Vec<String>> = on.map(|on| on.iter().map(|key| (*key).to_owned()).collect());
-            others_filter(measure, options, "syscalls:sys_enter_x", on.as_deref())
-        };
-        let of = |pid: &str| Measure {
-            pid: Some(pid.to_owned()),
-            ..Measure::default()
-        };
-        let own = Options {
-            own: vec![7],
-            ..Options::default()
-        };
-        assert_eq!(others(&Measure::default(), &own, None).unwrap(), "common_pid != 7");
-        assert_eq!(others(&of("next_pid"), &own, None).unwrap(), "next_pid != 7");
-        assert_eq!(others(&of(""), &own, None), None);
-        assert_eq!(
-            others(&of("next_pid"), &own, Some(&["next_pid"])).unwrap(),
-            "next_pid != 7"
-        );
-        assert_eq!(
-            others(&Measure::default(), &own, Some(&["cpu", "pid"])).unwrap(),
-            "pid != 7"
-        );
-        assert_eq!(others(&Measure::default(), &own, Some(&["work"])), None);
-        let only = Options {
-            threads: vec![8],
-            ..own
-        };
-        assert_eq!(others(&Measure::default(), &only, None).unwrap(), "");
-        assert_eq!(others(&of(""), &Options::default(), None).unwrap(), "");
-        // An interrupt on top of one of these threads counts; events about the thread itself do
-        // not.
-        let own = Options {
-            own: vec![7, 20],
-            ..Options::default()
-        };
-        let timers = |measure: &Measure| others_filter(measure, &own, "timer:timer_start", None).unwrap();
-        assert_eq!(
-            timers(&Measure::default()),
-            "(common_pid != 7 && common_pid != 20) || common_flags & 88"
-        );
-        assert_eq!(timers(&of("common_pid")), "common_pid != 7 && common_pid != 20");
-        let on = ["common_pid".to_owned(), "lock_addr".to_owned()];
-        let locks = others_filter(&Measure::default(), &own, "lock:contention_end", Some(&on));
-        assert_eq!(locks.unwrap(), "common_pid != 7 && common_pid != 20");
-        // Page faults and reclaim happen in interrupts, too.
-        for event in ["vmscan:mm_vmscan_lru_isolate", "exceptions:page_fault_kernel"] {
-            let others = others_filter(&Measure::default(), &own, event, None).unwrap();
-            assert!(others.ends_with(" || common_flags & 88"), "{event}: {others}");
-        }
-    }
 
     #[test]
     fn names_of_tasks_are_found_in_front_of_a_filter() {
