@@ -239,8 +239,12 @@ class Reports(unittest.TestCase):
         known = NO_BUFFER.format("")
         self.assertEqual(vm.reports(log(known, known)), [])
         self.assertEqual(len(vm.faults_elsewhere(log(known))), 1)
+        for before in ("modprobe: page allocation failure: order:0", "rhist invoked oom-killer: gfp_mask=0x1"):
+            with self.subTest(before):
+                self.assertEqual(len(vm.reports(log(before, known))), 1)
+        elsewhere = known.replace(" instance_mkdir+0x60/0xa0\n", "") + "\n instance_mkdir+0x60/0xa0"
         for other in (
-            NO_BUFFER.format(" [rhist]"), known.replace("trace_rb_cpu_prepare", "f"), known.replace("instance_mkdir", "f"),
+            elsewhere, NO_BUFFER.format(" [rhist]"), known.replace("trace_rb_cpu_prepare", "f"), known.replace("instance_mkdir", "f"),
         ):
             with self.subTest(other):
                 self.assertEqual(len(vm.reports(log(known, other))), 1)
