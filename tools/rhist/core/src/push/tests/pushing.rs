@@ -385,10 +385,12 @@ fn a_receiver_hangs_or_is_slow() {
         }
         _ => accept(stream),
     });
+    let begin = Instant::now();
     let (totals, _) = push_three(&receiver, Duration::from_millis(500));
     assert_eq!((totals.accepted, totals.lost()), (3, 0));
     // On a machine that is busy, an answer that is right may be late, too.
-    assert!(totals.retries >= 3, "{totals:?}");
+    let most = most_attempts(begin.elapsed());
+    assert!((3..=most).contains(&totals.retries), "{totals:?}, at most {most}");
     // A batch comes again unless a whole answer arrives in time.
     let bodies = receiver.bodies();
     let comes_again = |number: usize| bodies[number + 1..].contains(&bodies[number]);
