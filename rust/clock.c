@@ -64,7 +64,7 @@ void rhist_cpu_clock(struct rhist_cpu_clock *clock)
 #endif
 }
 
-/* Whether the static key at the address @key is enabled. Any context. */
+/* Return whether the static key at the address @key is enabled. Any context. */
 bool rhist_static_key_enabled(unsigned long key)
 {
 	return static_key_enabled((struct static_key *)key);
@@ -86,7 +86,7 @@ void rhist_clock_use_lockless(void)
 #endif
 }
 
-/* Whether rhist_global_clock() takes no lock. Any context, NMI included. */
+/* Return whether rhist_global_clock() takes no lock. Any context, NMI included. */
 notrace bool rhist_clock_is_lockless(void)
 {
 #ifdef CONFIG_X86

@@ -28,8 +28,8 @@ pub(crate) fn of_cpus() -> bindings::rhist_cpu_clock {
     known
 }
 
-/// Whether the kernel found the CPUs' clock stable when it booted (`sched_clock_stable()`). `None`:
-/// unknown. Task context, sleeps.
+/// Returns whether the kernel found the CPUs' clock stable when it booted (`sched_clock_stable()`).
+/// `None`: unknown. Task context, sleeps.
 pub(crate) fn found_stable() -> Option<bool> {
     let key = function::address(c"__sched_clock_stable")?;
     // SAFETY: By this name the kernel has a static key (`kernel/sched/clock.c`), which lives
@@ -44,7 +44,7 @@ pub(crate) fn use_lockless() {
     unsafe { bindings::rhist_clock_use_lockless() };
 }
 
-/// Whether the clock `global` is read without a lock. Any context.
+/// Returns whether the clock `global` is read without a lock. Any context.
 pub(crate) fn is_lockless() -> bool {
     // SAFETY: Any context.
     unsafe { bindings::rhist_clock_is_lockless() }

@@ -29,7 +29,7 @@ struct list_head *rhist_event_fields(struct trace_event_call *call)
 	return trace_get_fields(call);
 }
 
-/* Whether an event is part of the kernel, so that it is never removed. */
+/* Return whether an event is part of the kernel, so that it is never removed. */
 bool rhist_event_built_in(struct trace_event_call *call)
 {
 	return !(call->flags & TRACE_EVENT_FL_DYNAMIC) && !call->module;
@@ -60,9 +60,9 @@ void rhist_module_put(struct module *module)
 }
 
 /*
- * Whether a hit of an event may wait for user memory: the kernel reads arguments of system calls
- * and of uprobes when their event is hit, and the memory may belong to a FUSE server or userfaultfd
- * that never answers. Such hits run under RCU-tasks-trace.
+ * Return whether a hit of an event may wait for user memory: the kernel reads arguments of system
+ * calls and of uprobes when their event is hit, and the memory may belong to a FUSE server or
+ * userfaultfd that never answers. Such hits run under RCU-tasks-trace.
  */
 bool rhist_event_may_fault(struct trace_event_call *call)
 {
@@ -118,10 +118,10 @@ void rhist_file_put(struct trace_event_file *file)
 }
 
 /*
- * Whether set_event_pid or set_event_notrace_pid of its instance exclude the running task from an
- * event file. Any context, NMI included, with preemption off. The file may have been removed with
- * its instance: that clears the flag first, and then waits for hits that may have seen it
- * (__ftrace_clear_event_pids()).
+ * Return whether set_event_pid or set_event_notrace_pid of its instance exclude the running task
+ * from an event file. Any context, NMI included, with preemption off. The file may have been
+ * removed with its instance: that clears the flag first, and then waits for hits that may have seen
+ * it (__ftrace_clear_event_pids()).
  */
 notrace bool rhist_file_ignores_task(struct trace_event_file *file)
 {

@@ -274,7 +274,7 @@ static void reset_handlers(struct rhist_event_file *file)
 		rhist_handlers_reset(file->call, handlers);
 }
 
-/* Whether handlers of rhist record hits. Task context; the file is connected. */
+/* Return whether handlers of rhist record hits. Task context; the file is connected. */
 bool rhist_event_file_has_handlers(const struct rhist_event_file *file)
 {
 	return READ_ONCE(file->handlers);

@@ -34,8 +34,8 @@ pub(crate) fn around(address: usize) -> Option<(usize, usize)> {
     known.then_some((start, size))
 }
 
-/// Whether the name of the function that contains `address` begins with `prefix`. Any context;
-/// takes about as long as a hit.
+/// Returns whether the name of the function that contains `address` begins with `prefix`. Any
+/// context; takes about as long as a hit.
 pub(crate) fn begins(address: usize, prefix: &CStr) -> bool {
     // SAFETY: `prefix` ends in a NUL. `address` is looked up, and not accessed.
     unsafe { bindings::rhist_function_begins(address, prefix.as_char_ptr()) }

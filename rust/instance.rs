@@ -119,9 +119,10 @@ impl Instance {
             ..Default::default()
         };
         let mut buffer = ptr::null_mut();
-        // The instance's ring buffer is only returned by a reservation. SAFETY: `self` holds a
-        // reference on the instance. Of `file`, a reservation reads only the instance and the
-        // flags. The record is discarded at once, and the buffer lives as long as the instance.
+        // The instance's ring buffer is only returned by a reservation.
+        // SAFETY: `self` holds a reference on the instance. Of `file`, a reservation reads only the
+        // instance and the flags. The record is discarded at once, and the buffer lives as long as
+        // the instance.
         unsafe {
             let record = bindings::trace_event_buffer_lock_reserve(&mut buffer, &mut file, 0, 8, 0);
             if !record.is_null() {

@@ -48,7 +48,7 @@ notrace bool rhist_read_user(void *to, unsigned long from, size_t size)
 	return !copy_from_user_nofault(to, (const void __user *)from, size);
 }
 
-/* Whether the range is in user space. */
+/* Return whether the range is in user space. */
 bool rhist_access_ok(unsigned long addr, size_t size)
 {
 	return access_ok((const void __user *)addr, size);

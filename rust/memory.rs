@@ -26,7 +26,7 @@ pub(crate) fn read_user(to: &mut [u8], address: usize) -> bool {
     unsafe { bindings::rhist_read_user(to.as_mut_ptr().cast(), address, to.len()) }
 }
 
-/// Whether the range is in user space (`access_ok()`).
+/// Returns whether the range is in user space (`access_ok()`).
 pub(crate) fn is_user(address: usize, size: usize) -> bool {
     // SAFETY: The function only compares addresses.
     unsafe { bindings::rhist_access_ok(address, size) }

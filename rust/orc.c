@@ -367,8 +367,8 @@ static bool is_text(unsigned long address)
 }
 
 /*
- * Whether @address is in a module, and not in a BPF program or a trampoline of ftrace or kprobes.
- * Any context.
+ * Return whether @address is in a module, and not in a BPF program or a trampoline of ftrace or
+ * kprobes. Any context.
  */
 static noinline bool is_in_module(unsigned long address)
 {
@@ -379,7 +379,7 @@ static noinline bool is_in_module(unsigned long address)
 	return module && !strstarts(module, "[bpf]") && !strstarts(module, "[__builtin__");
 }
 
-/* Whether code at @key has a rule that stays valid, as far as is known. */
+/* Return whether code at @key has a rule that stays valid, as far as is known. */
 static bool may_have_rule(unsigned long key)
 {
 	if (key <= __START_KERNEL_map || key >= MODULES_END - 1)

@@ -45,7 +45,7 @@ void rhist_poll_wake(struct rhist_poll_queue *queue)
 }
 
 /*
- * Whether poll() of another file reports EPOLLERR. Also queues the caller on the
+ * Return whether poll() of another file reports EPOLLERR. Also queues the caller on the
  * wait queues of that file.
  */
 bool rhist_poll_error(struct file *file, struct poll_table_struct *table)

@@ -130,8 +130,9 @@ int rhist_probes_init(void)
 }
 
 /*
- * Whether the definition of a static event may differ from the one of the same name that its probe
- * was compiled from: it belongs to a module that was not built from the source of this kernel.
+ * Return whether the definition of a static event may differ from the one of the same name that its
+ * probe was compiled from: it belongs to a module that was not built from the source of this
+ * kernel.
  */
 static bool is_foreign(const struct trace_event_call *call)
 {
@@ -145,7 +146,7 @@ struct search {
 	const struct rhist_probe *found;
 };
 
-/* Whether all fields of the records have the same types, sizes and offsets. */
+/* Return whether all fields of the records have the same types, sizes and offsets. */
 static bool same_fields(const struct trace_event_fields *ours, const struct trace_event_fields *theirs)
 {
 	for (; ours->type && theirs->type; ours++, theirs++) {

@@ -45,10 +45,10 @@ bool rhist_stack_suffices_outlined(void);
 #define RHIST_HIT_STACK	(THREAD_SIZE * 5 / 16)
 
 /*
- * Whether enough of the stack is left to emit an event within a hit: RHIST_HIT_STACK for the hits
- * that nest in it, until these call this function themselves. On the stack of an interrupt also
- * INTERRUPT_STACK for each context that may interrupt it on the same stack. A task is interrupted
- * on another stack. Any context, with preemption off.
+ * Return whether enough of the stack is left to emit an event within a hit: RHIST_HIT_STACK for the
+ * hits that nest in it, until these call this function themselves. On the stack of an interrupt
+ * also INTERRUPT_STACK for each context that may interrupt it on the same stack. A task is
+ * interrupted on another stack. Any context, with preemption off.
  */
 static __always_inline bool rhist_stack_suffices(void)
 {

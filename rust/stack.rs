@@ -159,8 +159,8 @@ pub(crate) fn save<'p>(
     Some(unsafe { &mut *(core::ptr::from_mut(filled) as *mut [u64]) })
 }
 
-/// Whether enough of the stack is left for an event that is emitted by a hit, and the hits that
-/// nest in it. Any context, NMI included.
+/// Returns whether enough of the stack is left for an event that is emitted by a hit, and the hits
+/// that nest in it. Any context, NMI included.
 pub(crate) fn suffices(_preempt: PreemptOff<'_>) -> bool {
     // SAFETY: Preemption is off.
     unsafe { bindings::rhist_stack_suffices_outlined() }

@@ -40,7 +40,9 @@ bool rhist_function(unsigned long address, unsigned long *start, unsigned long *
 	return true;
 }
 
-/* Whether the name of the function that contains @address begins with @prefix. Any context. */
+/*
+ * Return whether the name of the function that contains @address begins with @prefix. Any context.
+ */
 bool rhist_function_begins(unsigned long address, const char *prefix)
 {
 	char name[KSYM_SYMBOL_LEN];

@@ -23,7 +23,7 @@
 /* A probe of a synthetic event: it finds the value of field i in vals[idx[i]]. */
 typedef void (*synth_probe_t)(void *data, u64 *vals, unsigned int *idx);
 
-/* Whether an event is a synthetic one, as opposed to a probe in that group. Any context. */
+/* Return whether an event is a synthetic one, as opposed to a probe in that group. Any context. */
 bool rhist_is_synthetic(struct trace_event_call *call)
 {
 	return call->data + SYNTH_EVENT__CLASS == call->class;
@@ -55,9 +55,9 @@ struct synth_field **rhist_synthetic_fields(struct trace_event_call *call, unsig
 #define INCOMPLETE_MAX	5
 
 /*
- * Whether the ring buffer of an instance has room for one more record of this CPU while the others
- * are incomplete, and for records of @more contexts that may interrupt this one. Any context, with
- * preemption off.
+ * Return whether the ring buffer of an instance has room for one more record of this CPU while the
+ * others are incomplete, and for records of @more contexts that may interrupt this one. Any
+ * context, with preemption off.
  */
 static bool has_room(struct trace_array *tr, unsigned int more)
 {

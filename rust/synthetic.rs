@@ -49,8 +49,8 @@ pub(super) struct SynthEventRef {
 }
 
 impl SynthEventRef {
-    /// Whether a file belongs to a synthetic event. The group `synthetic` may have other events:
-    /// probes can be defined in any group.
+    /// Returns whether a file belongs to a synthetic event. The group `synthetic` may have other
+    /// events: probes can be defined in any group.
     pub(super) fn is_synthetic(file: &EventFileRef) -> bool {
         // SAFETY: `file` keeps the event registered.
         unsafe { bindings::rhist_is_synthetic(file.call()) }
@@ -194,8 +194,8 @@ impl KernelSynthEvent {
         Ok(())
     }
 
-    /// Whether the event has a listener: it is enabled in an instance or for perf, or has triggers.
-    /// Any context.
+    /// Returns whether the event has a listener: it is enabled in an instance or for perf, or has
+    /// triggers. Any context.
     #[inline]
     pub(crate) fn listened(&self) -> bool {
         // SAFETY: By the type invariant the tracepoint is valid. The kernel writes its `funcs`

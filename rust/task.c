@@ -27,13 +27,13 @@ bool rhist_yield_unless_killed(void)
 	return !fatal_signal_pending(current);
 }
 
-/* Whether the running task may observe the whole system (CAP_PERFMON or CAP_SYS_ADMIN). */
+/* Return whether the running task may observe the whole system (CAP_PERFMON or CAP_SYS_ADMIN). */
 bool rhist_perfmon_capable(void)
 {
 	return perfmon_capable();
 }
 
-/* Whether limits for users do not apply to the running task. */
+/* Return whether limits for users do not apply to the running task. */
 bool rhist_may_exceed_limits(void)
 {
 	return capable(CAP_SYS_RESOURCE);

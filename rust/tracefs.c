@@ -192,7 +192,7 @@ void rhist_put_fops(const struct file_operations *fops)
 }
 
 /*
- * Whether the inode can be dropped: the caller's reference is the last one, and
+ * Return whether the inode can be dropped: the caller's reference is the last one, and
  * mode and owner were not changed, or the file was @removed. Takes i_lock.
  */
 bool rhist_inode_unused(struct inode *inode, bool removed)
@@ -296,7 +296,7 @@ void rhist_remove_dir(struct dentry *dir)
 	d_make_discardable(dir);
 }
 
-/* Whether the running task has locked the directory exclusively. */
+/* Return whether the running task has locked the directory exclusively. */
 static bool locked_by_us(struct inode *dir)
 {
 #ifdef CONFIG_PREEMPT_RT
@@ -665,7 +665,7 @@ int rhist_rmdir(struct dentry *dir, const char *name, unsigned int len)
 }
 
 /*
- * Whether the kernel has removed the file or directory. A dentry below events/
+ * Return whether the kernel has removed the file or directory. A dentry below events/
  * stays hashed until the next lookup, so revalidate it as a lookup does.
  */
 bool rhist_removed(struct dentry *dentry)
@@ -678,7 +678,8 @@ bool rhist_removed(struct dentry *dentry)
 }
 
 /*
- * Whether it is the kernel's `trigger` of an event: no other directory below events/ has that name.
+ * Return whether it is the kernel's `trigger` of an event: no other directory below events/ has
+ * that name.
  */
 bool rhist_lists_triggers(struct dentry *dentry)
 {
@@ -717,7 +718,7 @@ struct dentry *rhist_dget(struct dentry *dentry)
 	return dget(dentry);
 }
 
-/* Whether the kernel is locked down (LOCKDOWN_TRACEFS): 0 or -EPERM. Task context. */
+/* Return whether the kernel is locked down (LOCKDOWN_TRACEFS): 0 or -EPERM. Task context. */
 int rhist_locked_down(void)
 {
 	return security_locked_down(LOCKDOWN_TRACEFS);

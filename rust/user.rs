@@ -4,8 +4,9 @@
 
 use super::bindings;
 
-/// Whether a limit for users does not apply to the running task (`capable(CAP_SYS_RESOURCE)`). Task
-/// context. Call it only if the limit is exceeded, because security modules may log the check.
+/// Returns whether a limit for users does not apply to the running task
+/// (`capable(CAP_SYS_RESOURCE)`). Task context. Call it only if the limit is exceeded, because
+/// security modules may log the check.
 pub(crate) fn may_exceed_limits() -> bool {
     // SAFETY: Only checks the credentials of the running task.
     unsafe { bindings::rhist_may_exceed_limits() }

@@ -103,9 +103,9 @@ static bool fill(struct payload *payload, void *record)
 }
 
 /*
- * Whether trace_trigger_soft_disabled() does more for a file with these flags than return false: it
- * calls the triggers, if any, none of which reads a record, and decides whether a record is needed
- * at all.
+ * Return whether trace_trigger_soft_disabled() does more for a file with these flags than return
+ * false: it calls the triggers, if any, none of which reads a record, and decides whether a record
+ * is needed at all.
  */
 static bool calls_triggers_first(unsigned long flags)
 {
@@ -558,7 +558,7 @@ int rhist_user_event_add(struct rhist_user_event *event, const void *owner)
 }
 
 /*
- * Whether an event is enabled or referenced. Any context. An event for which
+ * Return whether an event is enabled or referenced. Any context. An event for which
  * this is false stays so as long as event_mutex is held.
  */
 bool rhist_user_event_busy(struct rhist_user_event *event)
@@ -823,7 +823,7 @@ void rhist_user_events_look(void)
 	put_histories();
 }
 
-/* Whether a removed event has to be kept: a buffer may have records of it. */
+/* Return whether a removed event has to be kept: a buffer may have records of it. */
 bool rhist_user_event_held(struct rhist_user_event *event)
 {
 	return !list_empty(&event->holders);

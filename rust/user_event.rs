@@ -36,23 +36,24 @@ pub(crate) trait UserEventOps: Send + Sync + Sized + 'static {
     /// `dynamic_events`. After success the event is removed, so it must not get new users.
     fn retire(&self, by_command: bool) -> Result;
 
-    /// Whether the event has users other than the listeners that have enabled it.
+    /// Returns whether the event has users other than the listeners that have enabled it.
     fn is_busy(&self) -> bool;
 
     /// Notifies that the event was removed through `dynamic_events`.
     fn removed(event: &Arc<UserEvent<Self>>);
 
-    /// Whether a delete command of `dynamic_events` is for this event. `declaration` is its text
-    /// after the name.
+    /// Returns whether a delete command of `dynamic_events` is for this event. `declaration` is its
+    /// text after the name.
     fn matches(&self, system: Option<&[u8]>, name: &[u8], declaration: &[u8]) -> bool;
 
     /// The fields of the event, always the same. Called by [`UserEvent::new`], without event_mutex.
     fn fields(&self) -> impl Iterator<Item = FieldDef<'_>>;
 
-    /// Whether every payload that is long enough is valid. Called by a writer, without event_mutex.
+    /// Returns whether every payload that is long enough is valid. Called by a writer, without
+    /// event_mutex.
     fn accepts_all(&self) -> bool;
 
-    /// Whether a payload is valid. Called by a writer, without event_mutex; must not sleep.
+    /// Returns whether a payload is valid. Called by a writer, without event_mutex; must not sleep.
     fn accepts(&self, payload: &[u8]) -> bool;
 }
 
@@ -322,9 +323,9 @@ impl<S: UserEventOps> UserEvent<S> {
 }
 
 impl<S: UserEventOps> UserEvent<S> {
-    /// Whether the event, which was removed, has to be kept because a ring buffer may have records
-    /// of it. Its records are printed by it; without it, they would be printed as records of the
-    /// next event that gets its type number.
+    /// Returns whether the event, which was removed, has to be kept because a ring buffer may have
+    /// records of it. Its records are printed by it; without it, they would be printed as records
+    /// of the next event that gets its type number.
     pub(crate) fn is_held(&self) -> bool {
         // SAFETY: `self` owns `raw`, and a list of one item is read atomically.
         unsafe { bindings::rhist_user_event_held(self.raw.0.as_ptr()) }
@@ -422,7 +423,8 @@ pub(crate) fn remove_records(instance: &Instance) {
     });
 }
 
-/// Whether the running task may register events that are kept when unused (`perfmon_capable()`).
+/// Returns whether the running task may register events that are kept when unused
+/// (`perfmon_capable()`).
 pub(crate) fn may_keep() -> bool {
     // SAFETY: Only checks the credentials of the running task.
     unsafe { bindings::rhist_perfmon_capable() }

@@ -245,8 +245,9 @@ int rhist_mm_try_write_bit(struct rhist_mm *memory, unsigned long addr, unsigned
 }
 
 /*
- * Whether a page fault in a VMA is handled by the kernel alone, or by a file system on a block
- * device: as opposed to one served by a process (FUSE) or another machine, which may take any time.
+ * Return whether a page fault in a VMA is handled by the kernel alone, or by a file system on a
+ * block device: as opposed to one served by a process (FUSE) or another machine, which may take any
+ * time.
  */
 static bool faults_are_local(struct vm_area_struct *vma)
 {
@@ -260,9 +261,9 @@ static bool faults_are_local(struct vm_area_struct *vma)
 }
 
 /*
- * Whether a page can be charged to the control groups of a process. At a limit, a fault returns
- * only after memory was reclaimed or the OOM killer has freed some, which may take as long as the
- * group has processes to kill.
+ * Return whether a page can be charged to the control groups of a process. At a limit, a fault
+ * returns only after memory was reclaimed or the OOM killer has freed some, which may take as long
+ * as the group has processes to kill.
  */
 static bool can_be_charged(struct mm_struct *mm)
 {
@@ -331,7 +332,9 @@ int rhist_mm_try_fault_in(struct rhist_mm *memory, unsigned long addr)
 	return err;
 }
 
-/* Whether a fault reads the page of the file into the page cache, and takes it from there. */
+/*
+ * Return whether a fault reads the page of the file into the page cache, and takes it from there.
+ */
 static bool faults_are_read(struct vm_area_struct *vma, pgoff_t index)
 {
 	struct inode *inode = vma->vm_file ? file_inode(vma->vm_file) : NULL;
@@ -523,7 +526,7 @@ static void probe_newtask(void *data, struct task_struct *child, rhist_clone_fla
 	rhist_probe_locks_no_more();
 }
 
-/* Whether a fork of an mm, with a number up to @number, is under way. */
+/* Return whether a fork of an mm, with a number up to @number, is under way. */
 static bool fork_under_way(struct mm_struct *parent, u64 number)
 {
 	bool found = false;

@@ -80,7 +80,7 @@ pub(super) unsafe fn find_locked(name: &EventName<'_>) -> Result<*mut bindings::
     call.ok_or(EINVAL)
 }
 
-/// Whether an event of this name exists. `top` is the top instance, which has all events.
+/// Returns whether an event of this name exists. `top` is the top instance, which has all events.
 ///
 /// # Safety
 ///

@@ -144,12 +144,12 @@ impl Event {
         Ok(())
     }
 
-    /// Whether it is the event of [`Event::marker`].
+    /// Returns whether it is the event of [`Event::marker`].
     pub(crate) fn is_marker(&self) -> bool {
         self.pin.is_none()
     }
 
-    /// Whether an event of this name exists and can be enabled. Takes `event_mutex`.
+    /// Returns whether an event of this name exists and can be enabled. Takes `event_mutex`.
     pub(crate) fn exists(system: &CStr, event: &CStr) -> bool {
         EventFileRef::get(system, event).is_ok()
     }
@@ -164,15 +164,15 @@ impl Event {
         EventId(self.call())
     }
 
-    /// Whether a hit may wait for user memory of its program before it gets to rhist; the program
-    /// can delay it for any time.
+    /// Returns whether a hit may wait for user memory of its program before it gets to rhist; the
+    /// program can delay it for any time.
     pub(crate) fn may_fault(&self) -> bool {
         // SAFETY: By the type invariant the event stays registered, and so do its class and its
         // tracepoint.
         unsafe { bindings::rhist_event_may_fault(self.call()) }
     }
 
-    /// Whether it is part of the kernel, and so is never removed.
+    /// Returns whether it is part of the kernel, and so is never removed.
     pub(crate) fn is_built_in(&self) -> bool {
         // SAFETY: By the type invariant the event stays registered.
         unsafe { bindings::rhist_event_built_in(self.call()) }
@@ -199,9 +199,10 @@ impl Event {
         &self,
         mut visit: impl FnMut(KernelField<'_>) -> Result,
     ) -> Result {
-        // The kernel adds each field at the head of the list, so go backwards. SAFETY: By the type
-        // invariant the event stays registered. Its list of fields is complete before the event can
-        // be found, and does not change until it is removed. The strings end in a NUL.
+        // The kernel adds each field at the head of the list, so go backwards.
+        // SAFETY: By the type invariant the event stays registered. Its list of fields is complete
+        // before the event can be found, and does not change until it is removed. The strings end
+        // in a NUL.
         unsafe {
             let head = bindings::rhist_event_fields(self.call());
             let mut link = (*head).prev;

@@ -80,19 +80,19 @@ impl TaskFilter {
         unsafe { self.flags.read_volatile() }
     }
 
-    /// Whether tasks are listed. Any context.
+    /// Returns whether tasks are listed. Any context.
     #[inline(always)]
     pub(crate) fn is_set(&self) -> bool {
         self.flags() & bindings::EVENT_FILE_FL_PID_FILTER as usize != 0
     }
 
-    /// Whether the event has a trigger of the kernel, in the tracing directory, that needs the
-    /// record of a hit. Any context.
+    /// Returns whether the event has a trigger of the kernel, in the tracing directory, that needs
+    /// the record of a hit. Any context.
     pub(crate) fn needs_record(&self) -> bool {
         self.flags() & bindings::EVENT_FILE_FL_TRIGGER_COND as usize != 0
     }
 
-    /// Whether hits of the current task are ignored. Any context.
+    /// Returns whether hits of the current task are ignored. Any context.
     #[inline(always)]
     pub(crate) fn ignores(&self, preempt: PreemptOff<'_>) -> bool {
         self.is_set() && self.ignores_current(preempt)

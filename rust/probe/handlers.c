@@ -108,7 +108,7 @@ static __always_inline const struct rhist_handled *only_listener(const struct tr
 	return READ_ONCE(container_of(file, struct rhist_event_file, file)->handled);
 }
 
-/* Whether this file supports the instructions of an argument. */
+/* Return whether this file supports the instructions of an argument. */
 static bool is_simple(const struct probe_arg *arg, const struct kind *kind)
 {
 	const struct fetch_insn *code = arg->code;

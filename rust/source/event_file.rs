@@ -86,10 +86,10 @@ impl<R: Receiver> EventFile<R> {
             GFP_KERNEL,
         )?;
         instance.with_event_mutex(|| {
-            // INVARIANT: It is connected for the trigger here. SAFETY: event_mutex is held. Trigger
-            // and callback are complete. The caller guarantees that the source, which pins them, is
-            // disconnected and its hits have ended before it is dropped, and that the event is
-            // referenced until then.
+            // INVARIANT: It is connected for the trigger here.
+            // SAFETY: event_mutex is held. Trigger and callback are complete. The caller guarantees
+            // that the source, which pins them, is disconnected and its hits have ended before it
+            // is dropped, and that the event is referenced until then.
             source.file = NonNull::new(from_err_ptr(unsafe {
                 let data = source.trigger.data();
                 let callback = source.callback.as_ref();

@@ -73,8 +73,9 @@ impl<R: Receiver> EventTrigger<R> {
             GFP_KERNEL,
         )?;
         let data = trigger.data();
-        // INVARIANT: `data` gets its pointers here. SAFETY: The kernel does not have `data` yet,
-        // and the objects that it points to are pinned.
+        // INVARIANT: `data` gets its pointers here.
+        // SAFETY: The kernel does not have `data` yet, and the objects that it points to are
+        // pinned.
         unsafe {
             (*data).cmd_ops = ptr::from_ref(&trigger.command).cast_mut();
             (*data).private_data = ptr::from_ref(&trigger.no_event_probe).cast_mut().cast();

@@ -30,8 +30,9 @@ pub(crate) enum DentryKind {
 impl Dentry {
     /// Returns the root directory of the file system.
     pub(crate) fn root(&self) -> Self {
-        // INVARIANT: `rhist_root_of` takes a reference, and the root is positive. SAFETY: `self`
-        // holds a reference on the dentry, and so on its file system, whose root is not null.
+        // INVARIANT: `rhist_root_of` takes a reference, and the root is positive.
+        // SAFETY: `self` holds a reference on the dentry, and so on its file system, whose root is
+        // not null.
         Self(unsafe { NonNull::new_unchecked(bindings::rhist_root_of(self.as_ptr())) })
     }
 
@@ -78,7 +79,7 @@ impl Dentry {
         }
     }
 
-    /// Whether it is the root of its file system.
+    /// Returns whether it is the root of its file system.
     pub(crate) fn is_root(&self) -> bool {
         // SAFETY: By the type invariant the dentry is valid, and `d_parent` does not change.
         unsafe { (*self.as_ptr()).d_parent == self.as_ptr() }
@@ -131,20 +132,20 @@ impl Dentry {
         }
     }
 
-    /// Whether the kernel has removed the file or directory.
+    /// Returns whether the kernel has removed the file or directory.
     pub(crate) fn removed(&self) -> bool {
         // SAFETY: By the type invariant the dentry is valid and positive.
         unsafe { bindings::rhist_removed(self.as_ptr()) }
     }
 
-    /// Whether it is the `trigger` file of an event.
+    /// Returns whether it is the `trigger` file of an event.
     pub(super) fn lists_triggers(&self) -> bool {
         // SAFETY: By the type invariant the dentry is valid and positive.
         unsafe { bindings::rhist_lists_triggers(self.as_ptr()) }
     }
 
-    /// Whether it is the `trigger` file of an event that has triggers in the kernel. They may
-    /// change at once.
+    /// Returns whether it is the `trigger` file of an event that has triggers in the kernel. They
+    /// may change at once.
     pub(super) fn has_triggers(&self) -> bool {
         // SAFETY: By the type invariant the dentry is valid and positive. The second function is
         // called only for a `trigger` file.
@@ -239,8 +240,8 @@ impl Inode {
         }
     }
 
-    /// Whether the inode can be dropped: this is the last reference on it, and its mode and owner
-    /// were not changed, or the file was `removed`. Takes `i_lock`.
+    /// Returns whether the inode can be dropped: this is the last reference on it, and its mode and
+    /// owner were not changed, or the file was `removed`. Takes `i_lock`.
     pub(super) fn is_unused(&self, removed: bool) -> bool {
         // SAFETY: By the type invariant the inode is valid.
         unsafe { bindings::rhist_inode_unused(self.as_ptr(), removed) }
@@ -290,9 +291,9 @@ impl CreatedDentry {
     /// Creates a directory. Takes `i_rwsem` of `parent`. Fails with `EEXIST` if the name is taken,
     /// and with `ENOMEM`.
     pub(crate) fn dir(parent: &Dentry, name: &CStr, inode: &Inode) -> Result<Self> {
-        // INVARIANT: The directory was created by `rhist_create_dir`. SAFETY: `parent` and `inode`
-        // hold references, and `name` ends in a NUL. The new dentry takes its own reference on the
-        // inode.
+        // INVARIANT: The directory was created by `rhist_create_dir`.
+        // SAFETY: `parent` and `inode` hold references, and `name` ends in a NUL. The new dentry
+        // takes its own reference on the inode.
         let dir = from_err_ptr(unsafe {
             bindings::rhist_create_dir(parent.as_ptr(), name.as_char_ptr(), inode.as_ptr())
         })?;
@@ -301,9 +302,9 @@ impl CreatedDentry {
 
     /// Creates a file. Takes `i_rwsem` of `parent`. Fails as [`CreatedDentry::dir`].
     pub(crate) fn file(parent: &Dentry, name: &CStr, inode: &Inode) -> Result<Self> {
-        // INVARIANT: The file was created by `rhist_create_file`. SAFETY: `parent` and `inode` hold
-        // references, and `name` ends in a NUL. The new dentry takes its own reference on the
-        // inode.
+        // INVARIANT: The file was created by `rhist_create_file`.
+        // SAFETY: `parent` and `inode` hold references, and `name` ends in a NUL. The new dentry
+        // takes its own reference on the inode.
         let file = from_err_ptr(unsafe {
             bindings::rhist_create_file(parent.as_ptr(), name.as_char_ptr(), inode.as_ptr())
         })?;

@@ -219,8 +219,8 @@ unsafe extern "C" fn mkdir<N: NodeOps, R: MkdirResult>(
         drop(unlocked);
         to_result(err)?;
         // As in tracefs itself, the dentry stays negative, and the next lookup finds the directory,
-        // even if another task has looked up the dentry meanwhile, and keeps it. SAFETY: The VFS
-        // passes a dentry with a reference.
+        // even if another task has looked up the dentry meanwhile, and keeps it.
+        // SAFETY: The VFS passes a dentry with a reference.
         unsafe { bindings::d_drop(dentry) };
         Ok(())
     };
@@ -469,8 +469,8 @@ unsafe extern "C" fn iterate<N: NodeOps>(
         }
         let taken = name.map(CStr::to_bytes).is_none_or(|name| {
             let len = name.len() as ffi::c_int;
-            // An inode that was not looked up yet lacks a number. tracefs does not use 1. SAFETY:
-            // The VFS passes a valid context, and `name` is valid for its length.
+            // An inode that was not looked up yet lacks a number. tracefs does not use 1.
+            // SAFETY: The VFS passes a valid context, and `name` is valid for its length.
             unsafe { emit(ctx, name.as_ptr().cast(), len, pos, 1, bindings::DT_REG) }
         });
         if !taken {

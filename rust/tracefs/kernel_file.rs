@@ -171,8 +171,8 @@ impl KernelFile {
         written(done, data.len)
     }
 
-    /// Whether `poll(2)` of the file reports `EPOLLERR`. Also queues the caller of `poll()` on its
-    /// wait queues.
+    /// Returns whether `poll(2)` of the file reports `EPOLLERR`. Also queues the caller of `poll()`
+    /// on its wait queues.
     pub(super) fn poll_error(&self, table: &PollTable<'_>) -> bool {
         // SAFETY: By the type invariant the file is open, and the open file of rhist keeps it so
         // while a task is queued. `table` is valid during `poll()`.

@@ -68,7 +68,7 @@ impl TracingDir {
         Self(dir)
     }
 
-    /// Whether this is the directory of the top instance.
+    /// Returns whether this is the directory of the top instance.
     pub(crate) fn is_top(&self) -> bool {
         self.0.is_root()
     }
@@ -78,7 +78,7 @@ impl TracingDir {
         self.0.name()
     }
 
-    /// Whether the instance has been removed.
+    /// Returns whether the instance has been removed.
     pub(crate) fn removed(&self) -> bool {
         self.0.removed()
     }

@@ -101,8 +101,8 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
     /// rhist's directory held: see [`Dentry::lookup_nested`].
     fn lookup(&self, real: &Dentry, name: &[u8]) -> Result<LookedUp>;
 
-    /// Whether `readdir` leaves out this name of the kernel's directory. Called with `i_rwsem` of
-    /// the kernel's directory held shared.
+    /// Returns whether `readdir` leaves out this name of the kernel's directory. Called with
+    /// `i_rwsem` of the kernel's directory held shared.
     fn hides(&self, name: &[u8]) -> bool;
 
     /// Lists rhist's names in a directory, each at a fixed index; `None` for a name that does not
@@ -433,7 +433,8 @@ impl<N: NodeOps> Objects<N> {
         // SAFETY: `this` is the object that was just boxed.
         let fops = fops.unwrap_or(unsafe { &raw const (*this).fops });
         // INVARIANT: The object is boxed, and `i_private` or `i_fop` point to it according to its
-        // type. SAFETY: The object holds a reference on the dentry of `like`. The operations are in
+        // type.
+        // SAFETY: The object holds a reference on the dentry of `like`. The operations are in
         // `self`, which is pinned, in the object, or in an `Arc` that it holds. By the invariant of
         // `Object` they stay valid until the inode is unused or revoked.
         let inode = unsafe { bindings::rhist_new_inode(like, mode, iops, fops, private) };
@@ -476,8 +477,8 @@ impl<N: NodeOps> Objects<N> {
         // Lockless readers of `i_op` do not sleep: they are in an RCU path walk, or between two
         // statements of a task, which RCU-tasks waits for. The same holds for a task in
         // `module_put()` of the gate: after the decrement it may still read the gate, in the
-        // tracepoint. SAFETY: The caller is in task context, may sleep, and holds no lock that a
-        // reader takes.
+        // tracepoint.
+        // SAFETY: The caller is in task context, may sleep, and holds no lock that a reader takes.
         unsafe {
             bindings::synchronize_rcu();
             bindings::rhist_synchronize_rcu_tasks();

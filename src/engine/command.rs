@@ -194,8 +194,8 @@ fn parse(command: &Command<'_>) -> Result<KBox<Trigger>, Error> {
     Ok(KBox::new(Trigger::parse(command.hist()?)?, GFP_KERNEL)?)
 }
 
-/// Whether the kernel has logged an error of a command in a tracing directory since `time`, in
-/// nanoseconds of the local clock. False if its log cannot be read.
+/// Returns whether the kernel has logged an error of a command in a tracing directory since `time`,
+/// in nanoseconds of the local clock. False if its log cannot be read.
 fn has_logged(dir: &TracingDir, open_file: &KernelFile, time: u64, command: &Command<'_>) -> bool {
     let log = open_file.open_other_for_reading(dir, &[c"error_log"]);
     let log = log.and_then(|log| log.read());

@@ -51,8 +51,8 @@ pub trait Host {
     /// `ENOMEM`.
     fn find(&self, system: &[u8], name: &[u8]) -> Result<Option<Self::Event>>;
 
-    /// Whether the event `system:name` exists, even if it cannot be enabled. Fails with `ENODEV` if
-    /// the instance is gone, and with `ENOMEM`.
+    /// Returns whether the event `system:name` exists, even if it cannot be enabled. Fails with
+    /// `ENODEV` if the instance is gone, and with `ENOMEM`.
     fn has_event(&self, system: &[u8], name: &[u8]) -> Result<bool>;
 
     /// Describes an event. Fails with `ENOMEM`.
@@ -62,7 +62,7 @@ pub trait Host {
     /// Fails with `ENOMEM`.
     fn triggers(&self, event: &Self::Event) -> Result<KVec<Arc<HistTrigger<Self::Site>>>>;
 
-    /// Whether this site is in the tracing directory.
+    /// Returns whether this site is in the tracing directory.
     fn is_here(&self, site: &Self::Site) -> bool;
 
     /// Adds a trigger to an event.

@@ -119,8 +119,8 @@ impl Registry {
         &self.shared.instance
     }
 
-    /// Whether a tracing directory has an event of this system and name, which may be one of the
-    /// tracer itself. Fails with `ENODEV` if the instance is gone.
+    /// Returns whether a tracing directory has an event of this system and name, which may be one
+    /// of the tracer itself. Fails with `ENODEV` if the instance is gone.
     pub(crate) fn knows(&self, dir: &TracingDir, names: [&[u8]; 2]) -> Result<bool> {
         let mut known = false;
         event::for_each(&self.shared.instance, dir, |event| {
@@ -195,7 +195,7 @@ impl RegistryGuard<'_> {
             .position(|hook| hook.is_of(event.id(), event.dir()))
     }
 
-    /// Whether an event of this system and name has a hook in any tracing directory.
+    /// Returns whether an event of this system and name has a hook in any tracing directory.
     pub(crate) fn has_hook(&self, name: &EventName<'_>) -> bool {
         let names = [name.system, name.event];
         self.hooks.iter().any(|hook| hook.names() == names)
@@ -388,7 +388,7 @@ impl RegistryGuard<'_> {
         done
     }
 
-    /// Whether a switch of another event targets the triggers of this hook.
+    /// Returns whether a switch of another event targets the triggers of this hook.
     fn is_targeted(&self, index: usize) -> bool {
         let triggers = self.hooks[index].published();
         self.hooks.iter().enumerate().any(|(other, hook)| {

@@ -106,7 +106,8 @@ pub trait Triggers {
         })
     }
 
-    /// Whether a trigger of another histogram refers to a variable of `trigger`'s histogram.
+    /// Returns whether a trigger of another histogram refers to a variable of `trigger`'s
+    /// histogram.
     fn is_referenced(&self, trigger: &HistTrigger<Self::Site>) -> bool {
         self.referrer(trigger, |_| ()).is_some()
     }
@@ -131,9 +132,9 @@ pub trait Triggers {
         text.transpose()
     }
 
-    /// Whether a trigger with `spec` that shares `data` would refer to itself by way of others, so
-    /// that none of these could be removed. Only a shared name makes that possible: all other
-    /// triggers are newer than the triggers they refer to. Fails with `ENOMEM`.
+    /// Returns whether a trigger with `spec` that shares `data` would refer to itself by way of
+    /// others, so that none of these could be removed. Only a shared name makes that possible: all
+    /// other triggers are newer than the triggers they refer to. Fails with `ENOMEM`.
     fn closes_circle(&self, spec: &Spec, data: &Arc<HistData>) -> Result<bool> {
         let mut reached = KVec::new();
         self.add_homes(spec, &mut reached)?;
@@ -164,13 +165,13 @@ pub trait Triggers {
         })
     }
 
-    /// Whether a trigger was created for actions that are gone.
+    /// Returns whether a trigger was created for actions that are gone.
     fn is_unused_helper(&self, trigger: &HistTrigger<Self::Site>) -> bool {
         trigger.helper && !self.is_referenced(trigger)
     }
 
-    /// Whether a trigger in the tracing directory selected by `is_here` has variables, or refers to
-    /// some.
+    /// Returns whether a trigger in the tracing directory selected by `is_here` has variables, or
+    /// refers to some.
     fn has_vars(&self, is_here: impl Fn(&Self::Site) -> bool) -> bool {
         let with_vars = |Listed { trigger, .. }: Listed<'_, Self::Site>| {
             (is_here(&trigger.site) && trigger.spec().has_vars()).then_some(())
@@ -210,7 +211,7 @@ pub(super) fn attached<'a, S: Site + 'a>(
     Ok(attached)
 }
 
-/// Whether `trigger` is shown as this command. Fails with `ENOMEM`.
+/// Returns whether `trigger` is shown as this command. Fails with `ENOMEM`.
 pub(super) fn is_shown_as<S: Site>(trigger: &HistTrigger<S>, command: &[u8]) -> Result<bool> {
     let mut shown = Text::uncharged();
     show_command(&mut shown, trigger)?;

@@ -68,7 +68,7 @@ impl Clock {
         }
     }
 
-    /// Whether it counts nanoseconds: only these are converted to microseconds by `.usecs`.
+    /// Returns whether it counts nanoseconds: only these are converted to microseconds by `.usecs`.
     pub const fn in_ns(self) -> bool {
         match self {
             Self::Counter | Self::Uptime => false,
@@ -109,11 +109,11 @@ impl CpuClock {
     /// The flag that the host's clocks of all CPUs are one (`asm/pvclock-abi.h`).
     pub const PVCLOCK_TSC_STABLE_BIT: u8 = 1;
 
-    /// Whether all CPUs share one clock. On real processors, that holds while the time stamp
-    /// counter is not marked as unstable (`mark_tsc_unstable()`), and also on KVM if the kernel
-    /// does not use the host's clock. The host's clock has the properties that the host states
-    /// (`kvmclock_init()`). But the kernel asks only when it boots, and the guest may have moved to
-    /// another host since: so the kernel's decision at boot has to be known, too.
+    /// Returns whether all CPUs share one clock. On real processors, that holds while the time
+    /// stamp counter is not marked as unstable (`mark_tsc_unstable()`), and also on KVM if the
+    /// kernel does not use the host's clock. The host's clock has the properties that the host
+    /// states (`kvmclock_init()`). But the kernel asks only when it boots, and the guest may have
+    /// moved to another host since: so the kernel's decision at boot has to be known, too.
     pub fn is_one(&self) -> bool {
         let says_so = match (self.hypervisor, self.pvclock) {
             (Hypervisor::None, _) | (Hypervisor::Kvm, None) => true,

@@ -213,7 +213,7 @@ impl Exponential {
         self.unit
     }
 
-    /// Whether values are signed.
+    /// Returns whether values are signed.
     pub fn signed(self) -> bool {
         self.signed
     }

@@ -32,7 +32,7 @@ pub enum FilterType {
 }
 
 impl FilterType {
-    /// Whether C compares such fields as strings (`is_string_field()`).
+    /// Returns whether C compares such fields as strings (`is_string_field()`).
     pub fn is_string(self) -> bool {
         matches!(
             self,
@@ -99,7 +99,7 @@ impl EventField {
         )
     }
 
-    /// Whether a histogram reads the same from `other`, which may be at another offset.
+    /// Returns whether a histogram reads the same from `other`, which may be at another offset.
     pub fn same(&self, other: &Self) -> bool {
         self.name[..] == other.name[..]
             && self.type_[..] == other.type_[..]

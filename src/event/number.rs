@@ -61,7 +61,7 @@ impl NumberType {
         }
     }
 
-    /// Whether it has a sign.
+    /// Returns whether it has a sign.
     pub fn is_signed(self) -> bool {
         matches!(self, Self::S8 | Self::S16 | Self::S32 | Self::S64)
     }

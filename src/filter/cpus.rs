@@ -91,7 +91,7 @@ impl CpuSet {
         cpus.find(|&cpu| weight == 1 && self.contains(cpu))
     }
 
-    /// Whether `cpu` is in the mask (`cpumask_test_cpu()`).
+    /// Returns whether `cpu` is in the mask (`cpumask_test_cpu()`).
     pub(super) fn contains(&self, cpu: usize) -> bool {
         let word = self.words.get(cpu / WORD_BITS).copied();
         word.is_some_and(|word| word.set >> (cpu % WORD_BITS) & 1 != 0)
@@ -107,14 +107,15 @@ impl CpuSet {
         iter::zip(&self.words, Iterator::chain(words, iter::repeat(0)))
     }
 
-    /// Whether the mask in a record equals this one (`cpumask_equal()`). Bits from `nr_cpu_ids` on
-    /// are ignored.
+    /// Returns whether the mask in a record equals this one (`cpumask_equal()`). Bits from
+    /// `nr_cpu_ids` on are ignored.
     pub(super) fn equals(&self, bitmap: &[u8]) -> bool {
         let mut words = self.zip(bitmap);
         words.all(|(word, other)| word.set == other & word.all)
     }
 
-    /// Whether the mask in a record has a CPU in common with this one (`cpumask_intersects()`).
+    /// Returns whether the mask in a record has a CPU in common with this one
+    /// (`cpumask_intersects()`).
     pub(super) fn intersects(&self, bitmap: &[u8]) -> bool {
         let mut words = self.zip(bitmap);
         words.any(|(word, other)| word.set & other != 0)

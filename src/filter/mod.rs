@@ -88,14 +88,14 @@ impl Filter {
         Ok(Self { program })
     }
 
-    /// Whether a predicate reads a field at one of these offsets of the record.
+    /// Returns whether a predicate reads a field at one of these offsets of the record.
     pub fn reads(&self, offsets: Range<u32>) -> bool {
         let mut places = self.program.predicates().filter_map(|p| p.access().0);
         places.any(|at| offsets.contains(&at))
     }
 
-    /// Whether hits cannot nest: it follows no pointer in a record, and calls nothing else that can
-    /// be traced.
+    /// Returns whether hits cannot nest: it follows no pointer in a record, and calls nothing else
+    /// that can be traced.
     pub fn is_leaf(&self) -> bool {
         self.program.predicates().all(|p| p.access().1)
     }

@@ -60,7 +60,8 @@ impl Pattern {
         })
     }
 
-    /// Whether the comparison is true for the string in `bytes`, which ends at the first NUL.
+    /// Returns whether the comparison is true for the string in `bytes`, which ends at the first
+    /// NUL.
     pub(super) fn matches(&self, bytes: &[u8]) -> bool {
         let string = until_nul(bytes);
         let matches = match self.type_ {

@@ -114,7 +114,7 @@ impl FieldRange {
         range: NumberRange::EMPTY,
     };
 
-    /// Whether the number of this record is in the range. Any context.
+    /// Returns whether the number of this record is in the range. Any context.
     #[inline(always)]
     pub fn has(&self, record: Record<'_>) -> bool {
         let number = record.common_number(self.number);

@@ -72,7 +72,7 @@ impl NumberRange {
         })
     }
 
-    /// Whether `number` is in the range.
+    /// Returns whether `number` is in the range.
     #[inline(always)]
     pub(super) fn contains(self, number: u64) -> bool {
         number.wrapping_sub(self.first) & self.mask <= self.span

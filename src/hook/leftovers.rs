@@ -36,7 +36,7 @@ struct Detached {
 }
 
 impl Detached {
-    /// Whether its hits may fault, and have to be waited for before its event is put, by
+    /// Returns whether its hits may fault, and have to be waited for before its event is put, by
     /// [`source::synchronize_all`]: a built-in event stays anyway.
     fn faults(&self) -> bool {
         self.event.may_fault() && !self.event.is_built_in()

@@ -435,7 +435,7 @@ impl Hook {
         }
     }
 
-    /// Whether the hook has neither triggers nor switches.
+    /// Returns whether the hook has neither triggers nor switches.
     pub(crate) fn is_idle(&self) -> bool {
         self.triggers().is_empty() && self.switches().is_empty()
     }
@@ -458,7 +458,8 @@ impl Hook {
         self.event.id()
     }
 
-    /// Whether it is the hook of `event`. Its tracing directory matters for the marker only.
+    /// Returns whether it is the hook of `event`. Its tracing directory matters for the marker
+    /// only.
     pub(crate) fn is_of(&self, event: EventId, dir: &TracingDir) -> bool {
         self.id() == event && (!self.event.is_marker() || self.event.dir() == dir)
     }
@@ -552,7 +553,7 @@ impl Hook {
         }
     }
 
-    /// Whether the tracing directory of one of its triggers or switches was removed.
+    /// Returns whether the tracing directory of one of its triggers or switches was removed.
     pub(crate) fn is_orphaned(&self) -> bool {
         self.triggers()
             .iter()

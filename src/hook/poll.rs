@@ -87,8 +87,8 @@ impl Pollers {
         (event.number().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - BITS)) as usize
     }
 
-    /// Whether any file is polled. Any context, with preemption off since before the hit was
-    /// counted.
+    /// Returns whether any file is polled. Any context, with preemption off since before the hit
+    /// was counted.
     #[inline]
     pub(super) fn any() -> bool {
         WATCHERS.relaxed() != 0
@@ -132,9 +132,9 @@ pub(crate) struct Look {
 }
 
 impl Look {
-    /// Whether no hit came between `earlier`, a call for the same file, and this one. If so, the
-    /// counts have not changed since that call: the queue was armed all the time, and the first hit
-    /// would have changed its state.
+    /// Returns whether no hit came between `earlier`, a call for the same file, and this one. If
+    /// so, the counts have not changed since that call: the queue was armed all the time, and the
+    /// first hit would have changed its state.
     pub(crate) fn is_quiet_since(&self, earlier: &Self) -> bool {
         // A hit may also come during this call, before the queue is armed once more.
         self.before == earlier.after && self.after == self.before && self.before & ARMED != 0

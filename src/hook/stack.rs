@@ -61,7 +61,7 @@ impl Handler {
         })
     }
 
-    /// Whether the handler made the call that returns to `entry`.
+    /// Returns whether the handler made the call that returns to `entry`.
     fn made(&self, entry: u64) -> bool {
         (self.start + 1..=self.end).contains(&(entry as usize))
     }
@@ -132,7 +132,7 @@ impl Tracepoints {
         Self([const { AtomicUsize::new(0) }; 64])
     }
 
-    /// Whether `entry` returns to a `__do_trace_*()`. Any context.
+    /// Returns whether `entry` returns to a `__do_trace_*()`. Any context.
     fn contain(&self, entry: u64) -> bool {
         let entry = entry as usize;
         // Kernel addresses have their upper bits in common: shift one out, and use the lowest bit

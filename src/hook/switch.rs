@@ -77,25 +77,25 @@ impl Switch {
         }
     }
 
-    /// Whether it targets the event with these triggers, in some tracing directory.
+    /// Returns whether it targets the event with these triggers, in some tracing directory.
     pub(crate) fn targets(&self, triggers: &Arc<Published<Triggers>>) -> bool {
         Arc::ptr_eq(&self.triggers, triggers)
     }
 
-    /// Whether it is the switch in `dir` that targets the event with these triggers.
+    /// Returns whether it is the switch in `dir` that targets the event with these triggers.
     pub(crate) fn is(&self, dir: &TracingDir, triggers: &Arc<Published<Triggers>>) -> bool {
         self.settings.dir == *dir && self.targets(triggers)
     }
 
-    /// Whether its filter reads `common_flags` or `common_preempt_count`.
+    /// Returns whether its filter reads `common_flags` or `common_preempt_count`.
     pub(super) fn reads_context(&self) -> bool {
         let filter = self.settings.filter.as_ref();
         filter.is_some_and(|condition| condition.filter.reads(record::CONTEXT))
     }
 
-    /// Whether its event has triggers in its tracing directory that need the record of a hit: it
-    /// has a filter, one of `switches` has a filter, some of `triggers` are histograms there, or
-    /// the kernel has such a trigger. Any context.
+    /// Returns whether its event has triggers in its tracing directory that need the record of a
+    /// hit: it has a filter, one of `switches` has a filter, some of `triggers` are histograms
+    /// there, or the kernel has such a trigger. Any context.
     fn records_needed(&self, switches: &Switches, triggers: &Triggers) -> bool {
         let dir = &self.settings.dir;
         let mut switches = switches.iter().map(|switch| &switch.settings);

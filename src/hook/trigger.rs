@@ -48,13 +48,13 @@ pub trait Site: Send + Sync + 'static {
     /// An instance of it.
     const MEMORY: Self::Memory;
 
-    /// Whether tasks are listed in the tracing directory. Any context.
+    /// Returns whether tasks are listed in the tracing directory. Any context.
     fn lists_tasks(&self) -> bool;
 
-    /// Whether hits of the running task are ignored. Any context.
+    /// Returns whether hits of the running task are ignored. Any context.
     fn ignores(&self, preempt: PreemptOff<'_>) -> bool;
 
-    /// Whether `other` is in the same tracing directory.
+    /// Returns whether `other` is in the same tracing directory.
     fn is_beside(&self, other: &Self) -> bool;
 
     /// Appends the prefix for names of its events: `instances/NAME ` in an instance, else nothing.
@@ -271,7 +271,8 @@ impl<S: Site> HistTrigger<S> {
         histogram.hit_fast(&self.code.program, record, preempt)
     }
 
-    /// Whether a record passes the filter, which is a range or missing. Counts rejected hits.
+    /// Returns whether a record passes the filter, which is a range or missing. Counts rejected
+    /// hits.
     #[inline(always)]
     fn passes(&self, preempt: PreemptOff<'_>, record: Record<'_>) -> bool {
         let passes = self.filter.is_none() || self.range.has(record);
@@ -328,22 +329,22 @@ impl<S: Site> HistTrigger<S> {
         histogram.hit_trace(program, targets, record, preempt, clock, context)
     }
 
-    /// Whether it reads fields at these offsets of records.
+    /// Returns whether it reads fields at these offsets of records.
     fn reads(&self, offsets: Range<u32>) -> bool {
         let filter = self.filter.as_ref();
         let filters = filter.is_some_and(|condition| condition.filter.reads(offsets.clone()));
         filters || self.code.spec.reads(offsets)
     }
 
-    /// Whether it reads `common_flags` or `common_preempt_count`.
+    /// Returns whether it reads `common_flags` or `common_preempt_count`.
     pub fn reads_context(&self) -> bool {
         self.reads(record::CONTEXT)
     }
 
-    /// Whether it may be on the fast path: no hit can nest in it, since it calls no function that
-    /// can be traced, and it does not read the [beginning](record::HEAD) of records, which rhist's
-    /// probes fill in on the slow path only. Clocks hit no event; probes in them bound their own
-    /// recursion.
+    /// Returns whether it may be on the fast path: no hit can nest in it, since it calls no
+    /// function that can be traced, and it does not read the [beginning](record::HEAD) of records,
+    /// which rhist's probes fill in on the slow path only. Clocks hit no event; probes in them
+    /// bound their own recursion.
     pub fn is_leaf(&self) -> bool {
         let filter = self.filter.as_ref();
         filter.is_none_or(|condition| condition.filter.is_leaf())
@@ -351,8 +352,8 @@ impl<S: Site> HistTrigger<S> {
             && !self.reads(record::HEAD)
     }
 
-    /// Whether it would be a leaf, except that it emits a synthetic event, on a fast path of its
-    /// own.
+    /// Returns whether it would be a leaf, except that it emits a synthetic event, on a fast path
+    /// of its own.
     pub fn is_emitter(&self) -> bool {
         self.flags.relaxed() & !PAUSED == Entry::Trace as u32 && !self.reads(record::HEAD)
     }
@@ -385,7 +386,7 @@ impl<S: Site> HistTrigger<S> {
         &self.code.spec
     }
 
-    /// Whether it is paused.
+    /// Returns whether it is paused.
     pub fn paused(&self) -> bool {
         self.flags.load(Relaxed) & PAUSED != 0
     }
@@ -403,9 +404,9 @@ impl<S: Site> HistTrigger<S> {
         self.filter.as_ref().map(|condition| &condition.text[..])
     }
 
-    /// Whether a command with `spec` and `filter` refers to it (`hist_trigger_match()`). `named` is
-    /// the shared data that the command names: the trigger has to share it; with `None`, it has to
-    /// be unnamed.
+    /// Returns whether a command with `spec` and `filter` refers to it (`hist_trigger_match()`).
+    /// `named` is the shared data that the command names: the trigger has to share it; with `None`,
+    /// it has to be unnamed.
     pub fn matches(
         &self,
         spec: &Spec,

@@ -70,7 +70,7 @@ impl Numbering {
         (place >> self.bits == 0).then_some(number >> BITS << self.bits | place)
     }
 
-    /// Whether the numbers of this many elements are all below `end`.
+    /// Returns whether the numbers of this many elements are all below `end`.
     pub(super) fn fits(self, elements: u32, end: u32) -> bool {
         elements.div_ceil(1 << self.bits) <= end >> BITS
     }

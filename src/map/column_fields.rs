@@ -97,7 +97,7 @@ impl ColumnFields {
         }))
     }
 
-    /// Whether `record` is long enough for all fields.
+    /// Returns whether `record` is long enough for all fields.
     #[inline(always)]
     pub fn fit(&self, record: Record<'_>) -> bool {
         self.key.of(record).is_some()

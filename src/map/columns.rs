@@ -150,7 +150,7 @@ impl ColumnSet {
         }
     }
 
-    /// Whether the set has no columns.
+    /// Returns whether the set has no columns.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }

@@ -198,8 +198,8 @@ impl Counters {
             self.update_values(parts, values, read);
         }
         // Last, so that a reader that sees the hit sees its values, if the CPU keeps the order of
-        // stores: otherwise an extreme may lag behind by a hit. SAFETY: `parts` has an item for
-        // each column, and at least one.
+        // stores: otherwise an extreme may lag behind by a hit.
+        // SAFETY: `parts` has an item for each column, and at least one.
         unsafe { Column::Hits.update(parts, 0, 1) };
     }
 

@@ -155,7 +155,7 @@ impl<'a> Elt<'a> {
         unsafe { self.generation.index.side.of(self.number) }
     }
 
-    /// Whether `key` is its key.
+    /// Returns whether `key` is its key.
     pub fn is(self, key: &[u8]) -> bool {
         // SAFETY: By the invariants it was found by an acquiring load.
         unsafe { self.generation.index.keys.is_bytes(self.number, key) }

@@ -47,7 +47,7 @@ impl Generation {
         }
     }
 
-    /// Whether it has two tables: see [`super::Map::replace_table`].
+    /// Returns whether it has two tables: see [`super::Map::replace_table`].
     pub fn is_being_replaced(&self) -> bool {
         self.index.next.is_some()
     }

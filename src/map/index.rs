@@ -208,8 +208,8 @@ impl Index {
         None
     }
 
-    /// Whether `word` is the slot of `key`, which has this hash. `word` was loaded from a slot
-    /// (acquire), or stored there by this context.
+    /// Returns whether `word` is the slot of `key`, which has this hash. `word` was loaded from a
+    /// slot (acquire), or stored there by this context.
     #[inline(always)]
     fn is<K: Key>(&self, word: Slot, hash: u64, key: K) -> bool {
         let alike = word.len() == key.len() && (K::ONE_WORD || word.has_hash(hash));

@@ -176,7 +176,7 @@ impl Keys {
         unsafe { core::slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) }
     }
 
-    /// Whether `key` is the key of element `number`, which has as many words.
+    /// Returns whether `key` is the key of element `number`, which has as many words.
     ///
     /// # Safety
     ///
@@ -194,7 +194,7 @@ impl Keys {
         both.all(|(word, part)| unsafe { read_plain(word) } == part)
     }
 
-    /// Whether these bytes are the key of element `number`, all of it.
+    /// Returns whether these bytes are the key of element `number`, all of it.
     ///
     /// # Safety
     ///
@@ -204,7 +204,8 @@ impl Keys {
         key.len() == self.size() && unsafe { self.is(number, ByteKey(key)) }
     }
 
-    /// Whether the first word of the key of element `number`, which may be all of it, is `key`.
+    /// Returns whether the first word of the key of element `number`, which may be all of it, is
+    /// `key`.
     ///
     /// # Safety
     ///
@@ -216,7 +217,7 @@ impl Keys {
         unsafe { read_plain(self.words.of(number).get_unchecked(0)) == key }
     }
 
-    /// Whether `key` is the key of element `number`.
+    /// Returns whether `key` is the key of element `number`.
     ///
     /// # Safety
     ///

@@ -396,7 +396,7 @@ impl Map {
         pool.places().min(pool.capacity()) as usize
     }
 
-    /// Whether the map has no entries.
+    /// Returns whether the map has no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -37,7 +37,7 @@ impl<'a> OnceText<'a> {
         side.try_into().ok().map(Self)
     }
 
-    /// Whether it is stored: then all of it can be loaded.
+    /// Returns whether it is stored: then all of it can be loaded.
     #[inline]
     pub fn is_stored(self) -> bool {
         self.0[1].load(Acquire) != 0

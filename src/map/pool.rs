@@ -79,7 +79,7 @@ impl Pool {
         self.size
     }
 
-    /// Whether an element has this number.
+    /// Returns whether an element has this number.
     #[inline]
     pub(super) fn has(&self, number: u32) -> bool {
         self.numbering.nth(number).is_some_and(|n| n < self.size)

@@ -49,7 +49,7 @@ impl Shape<'_> {
     /// log2 of the entries of the largest map: see [`super::chunks`].
     pub const BITS_MAX: u32 = BUCKETS_BITS_MAX;
 
-    /// Whether a map can have this shape.
+    /// Returns whether a map can have this shape.
     pub(super) fn is_valid(&self) -> bool {
         self.bits <= Self::BITS_MAX
             && (8..=KEY_SIZE_MAX as usize).contains(&self.key_size)

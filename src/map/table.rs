@@ -90,7 +90,7 @@ impl Slot {
         self.0 & Self::HASH
     }
 
-    /// Whether the slot has the bits of this hash.
+    /// Returns whether the slot has the bits of this hash.
     #[inline]
     pub(super) const fn has_hash(self, hash: u64) -> bool {
         (self.0 ^ hash) & Self::HASH == 0
@@ -203,7 +203,7 @@ impl Table {
         }
     }
 
-    /// Whether the element in `slot` of another table is in this one.
+    /// Returns whether the element in `slot` of another table is in this one.
     pub(super) fn has(&self, element: Slot) -> bool {
         let path = self.path(element.hash()).map(|slot| slot.load(Acquire));
         let mut elements = path.map_while(Slot::from_raw);

@@ -246,8 +246,8 @@ impl<'a> WideCell<'a> {
         Replace::Lost
     }
 
-    /// Whether [`WideCell::replace_if`] would keep the value. False, too, if other contexts are
-    /// writing to the cell. Cheaper than computing words that most hits do not store.
+    /// Returns whether [`WideCell::replace_if`] would keep the value. False, too, if other contexts
+    /// are writing to the cell. Cheaper than computing words that most hits do not store.
     #[inline(always)]
     pub fn keeps(&self, decide: impl Fn(Option<u64>) -> bool) -> bool {
         let state = self.state.acquire();
@@ -274,8 +274,8 @@ impl<'a> WideCell<'a> {
         Read::Busy
     }
 
-    /// Whether words loaded from the current buffer of `state` belong to `state`. True for an unset
-    /// cell.
+    /// Returns whether words loaded from the current buffer of `state` belong to `state`. True for
+    /// an unset cell.
     #[inline]
     fn has(&self, state: u64) -> bool {
         self.current(state)

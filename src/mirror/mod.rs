@@ -171,7 +171,7 @@ impl<T: Overlay> MirrorShared<T> {
         })
     }
 
-    /// Whether `name` of the kernel's directory is hidden in the mirror.
+    /// Returns whether `name` of the kernel's directory is hidden in the mirror.
     fn hides(&self, dir: Dir, name: &[u8]) -> bool {
         // The mirror in itself would recurse without end.
         (dir == Dir::Root && name == self.name.to_bytes())

@@ -67,7 +67,7 @@ impl Names for KernelNames {
     }
 }
 
-/// Whether this kernel has the system call `name` (`sys_…`): it has an event then.
+/// Returns whether this kernel has the system call `name` (`sys_…`): it has an event then.
 fn has_syscall(name: &[u8]) -> bool {
     let name = name.strip_prefix(b"sys_").map(str::from_utf8);
     let Some(Ok(name)) = name else {

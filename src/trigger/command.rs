@@ -52,7 +52,8 @@ impl<'a> Command<'a> {
         }
     }
 
-    /// Whether rhist executes the command. All others, known or not, are passed to the kernel.
+    /// Returns whether rhist executes the command. All others, known or not, are passed to the
+    /// kernel.
     pub fn is_ours(&self) -> bool {
         is_ours(self.name)
     }
@@ -101,7 +102,7 @@ const KERNELS: [&[u8]; 6] = [
     b"disable_event",
 ];
 
-/// Whether rhist executes the command `name`.
+/// Returns whether rhist executes the command `name`.
 pub(super) fn is_ours(name: &[u8]) -> bool {
     matches!(name, b"hist" | b"enable_hist" | b"disable_hist")
 }

@@ -63,7 +63,7 @@ impl Error {
         Self { errno, ..self }
     }
 
-    /// Whether it has this hint.
+    /// Returns whether it has this hint.
     pub fn has_hint(&self, text: HintText) -> bool {
         self.hint.is_some_and(|hint| hint.text == text)
     }

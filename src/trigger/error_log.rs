@@ -91,9 +91,9 @@ impl<'a> Iterator for KernelLogEntries<'a> {
     }
 }
 
-/// Whether the text of a kernel `error_log` has an entry for `command` or a part of it that is not
-/// older than `time`, in nanoseconds of the local clock. Compares the commands because other tasks
-/// may have caused errors at the same time.
+/// Returns whether the text of a kernel `error_log` has an entry for `command` or a part of it that
+/// is not older than `time`, in nanoseconds of the local clock. Compares the commands because other
+/// tasks may have caused errors at the same time.
 pub fn has_entry_since(kernel: &[u8], time: u64, command: &[u8]) -> bool {
     KernelLogEntries(kernel).any(|entry| {
         entry.time >= time / NSEC_PER_USEC
@@ -122,7 +122,7 @@ fn time_of(text: &[u8]) -> Option<u64> {
         .checked_add(microseconds)
 }
 
-/// Whether it is a line with a caret under a command.
+/// Returns whether it is a line with a caret under a command.
 fn is_caret(line: &[u8]) -> bool {
     let blanks = line.iter().take_while(|&&byte| byte == b' ').count();
     blanks >= BEFORE_COMMAND.len() && line.get(blanks..) == Some(b"^\n")

@@ -207,7 +207,7 @@ impl ModifierKind {
         }
     }
 
-    /// Whether a field with it may be in `place`.
+    /// Returns whether a field with it may be in `place`.
     pub fn is_allowed(self, place: Place) -> bool {
         self.row().places.contains(&place)
     }
@@ -227,12 +227,12 @@ impl ModifierKind {
         (self.row().columns)(signed)
     }
 
-    /// Whether a value with it is not the sum over all hits.
+    /// Returns whether a value with it is not the sum over all hits.
     pub fn is_statistic(self) -> bool {
         matches!(self, Self::Min | Self::Max | Self::Avg | Self::Dist(_))
     }
 
-    /// Whether it gives the bytes of the field a meaning other than a number.
+    /// Returns whether it gives the bytes of the field a meaning other than a number.
     pub fn is_content(self) -> bool {
         matches!(self, Self::Ip | Self::String)
     }

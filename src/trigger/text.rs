@@ -47,7 +47,7 @@ impl Span {
         }
     }
 
-    /// Whether it has no bytes.
+    /// Returns whether it has no bytes.
     pub fn is_empty(self) -> bool {
         self.start >= self.end
     }
@@ -80,7 +80,7 @@ pub(super) fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
         .position(|window| window == needle)
 }
 
-/// Whether `needle` occurs in `bytes`.
+/// Returns whether `needle` occurs in `bytes`.
 pub fn contains(bytes: &[u8], needle: &[u8]) -> bool {
     find(bytes, needle).is_some()
 }

@@ -382,7 +382,7 @@ impl Enablers {
         pin_init!(Self { bits <- kernel::new_mutex!(bits) })
     }
 
-    /// Whether the running process has registered this bit.
+    /// Returns whether the running process has registered this bit.
     pub(super) fn has(&self, addr: usize, bit: u8) -> bool {
         let bits = self.bits.lock();
         bits.by_mm.get(&(MmId::current(), addr, bit)).is_some()

@@ -141,7 +141,7 @@ impl UserEventState {
         })
     }
 
-    /// Whether the event is enabled anywhere.
+    /// Returns whether the event is enabled anywhere.
     pub(super) fn is_enabled(&self) -> bool {
         self.status.load(Acquire) != 0
     }
@@ -150,7 +150,7 @@ impl UserEventState {
         self.is_busy() || self.is_enabled()
     }
 
-    /// Whether the running task may delete the event.
+    /// Returns whether the running task may delete the event.
     pub(super) fn may_delete(&self) -> bool {
         self.keep != Keep::Privileged || user_event::may_keep()
     }

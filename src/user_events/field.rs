@@ -36,7 +36,7 @@ pub struct UserField<'a> {
 }
 
 impl UserField<'_> {
-    /// Whether the field is shown as a signed number: its type does not begin with `u`.
+    /// Returns whether the field is shown as a signed number: its type does not begin with `u`.
     pub fn is_signed(&self) -> bool {
         !self.type_.to_bytes().starts_with(b"u")
     }
@@ -224,7 +224,7 @@ impl UserFields {
         self.fields.len()
     }
 
-    /// Whether the event has no fields.
+    /// Returns whether the event has no fields.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
@@ -234,13 +234,13 @@ impl UserFields {
         self.size as usize
     }
 
-    /// Whether every payload of at least [`UserFields::min_size`] bytes is valid.
+    /// Returns whether every payload of at least [`UserFields::min_size`] bytes is valid.
     pub fn accept_all(&self) -> bool {
         self.locators.is_empty()
     }
 
-    /// Whether a payload of at least [`UserFields::min_size`] bytes is valid: each dynamic field
-    /// has its data in the payload, which ends in a NUL if it is a string.
+    /// Returns whether a payload of at least [`UserFields::min_size`] bytes is valid: each dynamic
+    /// field has its data in the payload, which ends in a NUL if it is a string.
     pub fn accept(&self, payload: &[u8]) -> bool {
         self.locators.iter().all(|locator| locator.accepts(payload))
     }
@@ -341,8 +341,8 @@ pub fn normalized(text: &[u8]) -> Result<KVec<u8>> {
     Ok(out)
 }
 
-/// Whether a text declares these fields, as [`normalized`] formats them. Allocates nothing, so that
-/// it can be called with event_mutex held.
+/// Returns whether a text declares these fields, as [`normalized`] formats them. Allocates nothing,
+/// so that it can be called with event_mutex held.
 pub fn declares(text: &[u8], fields: &[u8]) -> bool {
     let mut rest = fields;
     let same = normalize(text, |part| {
@@ -391,8 +391,9 @@ impl<'a> Iterator for DeclTokens<'a> {
     }
 }
 
-/// Whether a character has a meaning where fields are listed: a control character may end the line,
-/// `#` begins a comment in `dynamic_events`, and the others are part of the syntax of `print fmt`.
+/// Returns whether a character has a meaning where fields are listed: a control character may end
+/// the line, `#` begins a comment in `dynamic_events`, and the others are part of the syntax of
+/// `print fmt`.
 fn is_unfit(byte: &u8) -> bool {
     byte.is_ascii_control() || matches!(byte, b'#' | b'"' | b'%' | b'\\')
 }

@@ -17,8 +17,8 @@ pub(super) struct Locator {
 }
 
 impl Locator {
-    /// Whether the data does not go beyond the end of `payload`, and ends in a NUL if it is a
-    /// string.
+    /// Returns whether the data does not go beyond the end of `payload`, and ends in a NUL if it is
+    /// a string.
     pub(super) fn accepts(&self, payload: &[u8]) -> bool {
         let from_payload = |at: u32| at.checked_sub(HEADER).map(|at| at as usize);
         let field = from_payload(self.offset).and_then(|at| payload.get(at..)?.first_chunk());

@@ -156,7 +156,7 @@ struct Change {
 }
 
 impl Change {
-    /// Whether it is a change from this last value, which is initially 0.
+    /// Returns whether it is a change from this last value, which is initially 0.
     fn is(self, last: Option<u64>) -> bool {
         let last = last.unwrap_or(0);
         match self.larger {

@@ -133,7 +133,7 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    /// Whether a hit does more than update the columns of its element.
+    /// Returns whether a hit does more than update the columns of its element.
     fn has_variables(&self) -> bool {
         self.spec.has_vars() || !self.spec.actions.is_empty()
     }

@@ -259,13 +259,13 @@ impl Program {
         }
     }
 
-    /// Whether a hit only needs plain fields of the record, for counts and sums: see
+    /// Returns whether a hit only needs plain fields of the record, for counts and sums: see
     /// [`Histogram::hit_fast`].
     pub fn is_fast(&self) -> bool {
         matches!(self.key, KeyReader::Fields(_))
     }
 
-    /// Whether a hit only needs plain fields of the record, for columns of any kind: see
+    /// Returns whether a hit only needs plain fields of the record, for columns of any kind: see
     /// [`Histogram::hit_columns`].
     pub fn has_columns(&self) -> bool {
         matches!(
@@ -284,9 +284,9 @@ impl Program {
         })
     }
 
-    /// Whether a hit calls only functions without static events: reading the stack and running
-    /// actions may hit one. Clocks have none. Probes can be placed in them, but probes bound their
-    /// own recursion, and are not static events.
+    /// Returns whether a hit calls only functions without static events: reading the stack and
+    /// running actions may hit one. Clocks have none. Probes can be placed in them, but probes
+    /// bound their own recursion, and are not static events.
     pub fn is_leaf(&self) -> bool {
         self.leaf
     }

@@ -121,7 +121,7 @@ impl Action {
         })
     }
 
-    /// Whether it is the same action as `other` of another trigger (`actions_match()`).
+    /// Returns whether it is the same action as `other` of another trigger (`actions_match()`).
     pub(super) fn matches(&self, other: &Self) -> bool {
         self.handler == other.handler
             && self.kind == other.kind

@@ -165,7 +165,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Whether this trigger, or another one of its event, has a variable `name` (`find_var()`).
+    /// Returns whether this trigger, or another one of its event, has a variable `name`
+    /// (`find_var()`).
     pub(super) fn is_defined(&self, name: &[u8]) -> Result<bool> {
         Ok(self.spec.find_var(name).is_some()
             || EventVar::among(&self.scope.own_histograms()?, name).is_some())

@@ -443,7 +443,7 @@ impl Draft<'_> {
         Ok(hist_field)
     }
 
-    /// Whether `name` is a field for whose type [`HistField`] lacks a function.
+    /// Returns whether `name` is a field for whose type [`HistField`] lacks a function.
     pub(super) fn lacks_function_for(&self, name: &[u8]) -> Result<bool> {
         Ok(match self.named(name)? {
             Some(Named::Recorded(field)) => HistField::recorded(field).is_none(),

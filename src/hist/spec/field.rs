@@ -108,12 +108,12 @@ impl Function {
         }
     }
 
-    /// Whether it yields return addresses instead of a number.
+    /// Returns whether it yields return addresses instead of a number.
     pub fn is_stack(self) -> bool {
         matches!(self, Self::Stack | Self::StoredStack)
     }
 
-    /// Whether it yields characters instead of a number.
+    /// Returns whether it yields characters instead of a number.
     pub fn is_string(self) -> bool {
         matches!(
             self,
@@ -184,7 +184,7 @@ pub struct HistField {
 }
 
 impl HistField {
-    /// Whether it reads a field of the record at these offsets.
+    /// Returns whether it reads a field of the record at these offsets.
     pub fn reads(&self, offsets: Range<u32>) -> bool {
         let there = |field: &EventField| field.size != 0 && offsets.contains(&field.offset);
         self.event_field.as_ref().is_some_and(there)
@@ -412,18 +412,18 @@ impl HistField {
         operands.sum::<usize>() + usize::from(own)
     }
 
-    /// Whether it is or has a reference to a variable.
+    /// Returns whether it is or has a reference to a variable.
     pub fn refers(&self) -> bool {
         self.reference.is_some() || self.operands.iter().any(Self::refers)
     }
 
-    /// Whether C leaves it out of the `hist` file: expressions are summed up, and entries can be
-    /// sorted by them, but they are not shown.
+    /// Returns whether C leaves it out of the `hist` file: expressions are summed up, and entries
+    /// can be sorted by them, but they are not shown.
     pub fn is_hidden(&self) -> bool {
         matches!(self.function, Function::Negative | Function::Binary(_))
     }
 
-    /// Whether it is the same number as `other` of the same trigger, whatever the columns.
+    /// Returns whether it is the same number as `other` of the same trigger, whatever the columns.
     pub fn is_same_number(&self, other: &Self) -> bool {
         let alike = match (self.function, other.function) {
             (Function::Number(a), Function::Number(b)) => a == b,
@@ -531,13 +531,14 @@ impl HistField {
         }
     }
 
-    /// Whether its content is a signed number. C has another rule: see [`HistField::c_signed`].
+    /// Returns whether its content is a signed number. C has another rule: see
+    /// [`HistField::c_signed`].
     pub fn signed(&self) -> bool {
         self.scale() == Scale::One && self.has_sign()
     }
 
-    /// Whether it is signed before it is scaled: it can be negative. A quotient cannot, since it is
-    /// computed without signs, as in C.
+    /// Returns whether it is signed before it is scaled: it can be negative. A quotient cannot,
+    /// since it is computed without signs, as in C.
     pub fn has_sign(&self) -> bool {
         let operand = || self.operands.iter().any(Self::signed);
         match self.function {
@@ -563,14 +564,14 @@ impl HistField {
         signed && self.scale() == Scale::One
     }
 
-    /// Whether it is the time, or an expression with it; in microseconds if `usecs`.
+    /// Returns whether it is the time, or an expression with it; in microseconds if `usecs`.
     pub fn is_time(&self, usecs: bool) -> bool {
         let usecs_fit = !usecs || self.modifier == Some(ModifierKind::Usecs);
         (self.function == Function::Timestamp && usecs_fit)
             || self.operands.iter().any(|operand| operand.is_time(usecs))
     }
 
-    /// Whether C treats it as a time in microseconds.
+    /// Returns whether C treats it as a time in microseconds.
     pub fn is_usecs(&self) -> bool {
         self.modifier == Some(ModifierKind::Usecs)
             || self.reference.as_ref().is_some_and(|var| var.usecs)
@@ -651,8 +652,8 @@ impl HistField {
         }
     }
 
-    /// Whether its references hold the same kind of number as the references of `other`, which
-    /// [matches](Self::matches) it: the same bits may stand for another number.
+    /// Returns whether its references hold the same kind of number as the references of `other`,
+    /// which [matches](Self::matches) it: the same bits may stand for another number.
     pub fn holds_the_same(&self, other: &Self) -> bool {
         let references = match (&self.reference, &other.reference) {
             (Some(a), Some(b)) => a.kind == b.kind && a.signed == b.signed,
@@ -662,8 +663,8 @@ impl HistField {
         references && operands.all(|(a, b)| a.holds_the_same(b))
     }
 
-    /// Whether it is the same field as `other` of another trigger (`hist_trigger_match()`). The
-    /// aliases of the CPU and of the comm are the same: the line of a trigger shows one of them
+    /// Returns whether it is the same field as `other` of another trigger (`hist_trigger_match()`).
+    /// The aliases of the CPU and of the comm are the same: the line of a trigger shows one of them
     /// only, and has to match.
     pub fn matches(&self, other: &Self) -> bool {
         let fields_match = match (&self.event_field, &other.event_field) {

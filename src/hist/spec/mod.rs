@@ -221,12 +221,12 @@ impl Spec {
         actions.find(|action| action.kind == ActionKind::Snapshot)
     }
 
-    /// Whether it has variables, or refers to some (`has_hist_vars()`).
+    /// Returns whether it has variables, or refers to some (`has_hist_vars()`).
     pub fn has_vars(&self) -> bool {
         !self.vars.is_empty() || !self.refs.is_empty()
     }
 
-    /// Whether it refers to variables of `histogram`, which is not its own.
+    /// Returns whether it refers to variables of `histogram`, which is not its own.
     pub fn refers_to(&self, histogram: &Arc<Histogram>) -> bool {
         let mut homes = self.refs.iter().flat_map(|reference| &reference.var.home);
         homes.any(|home| Arc::ptr_eq(home, histogram))
@@ -277,13 +277,14 @@ impl Spec {
         size_of_keys(self.lookup_keys())
     }
 
-    /// Whether a hit reads a field of the record at these offsets.
+    /// Returns whether a hit reads a field of the record at these offsets.
     pub fn reads(&self, offsets: Range<u32>) -> bool {
         self.all_fields().any(|field| field.reads(offsets.clone()))
     }
 
-    /// Whether fields, sort keys and actions of two triggers are the same (`hist_trigger_match()`).
-    /// Size and `nohitcount` are not compared. The caller compares names and filters.
+    /// Returns whether fields, sort keys and actions of two triggers are the same
+    /// (`hist_trigger_match()`). Size and `nohitcount` are not compared. The caller compares names
+    /// and filters.
     pub fn matches(&self, other: &Self) -> bool {
         same_all(&self.vals, &other.vals, HistField::matches)
             && same_all(&self.vars, &other.vars, HistField::matches)
@@ -295,9 +296,9 @@ impl Spec {
             && self.limit == other.limit
     }
 
-    /// Whether triggers with this spec and with `other` can share one histogram. Stricter than
-    /// [`Spec::matches`], which is all that C compares: references have to hold the same kind of
-    /// number, too.
+    /// Returns whether triggers with this spec and with `other` can share one histogram. Stricter
+    /// than [`Spec::matches`], which is all that C compares: references have to hold the same kind
+    /// of number, too.
     pub fn can_share(&self, other: &Self) -> bool {
         let mut fields = self.all_fields().zip(other.all_fields());
         self.matches(other) && fields.all(|(a, b)| a.holds_the_same(b))
@@ -308,7 +309,7 @@ fn size_of_keys(keys: &[HistField]) -> u32 {
     keys.last().map_or(0, |key| key.offset + key.size)
 }
 
-/// Whether two lists have the same length, and all their items match.
+/// Returns whether two lists have the same length, and all their items match.
 fn same_all<T>(a: &[T], b: &[T], matches: impl Fn(&T, &T) -> bool) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| matches(a, b))
 }

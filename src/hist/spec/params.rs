@@ -238,7 +238,7 @@ impl<'a> Draft<'a> {
         Ok(Some(self.var_ref(var, culprit)?.ok_or_else(too_many)?.slot))
     }
 
-    /// Whether `event` is the event of this trigger.
+    /// Returns whether `event` is the event of this trigger.
     fn is_own_event(&self, [system, name]: [&[u8]; 2]) -> bool {
         let own = self.scope.event();
         (system, name) == (own.system(), own.name())
@@ -306,8 +306,8 @@ impl<'a> Draft<'a> {
         Ok(Argument::Field(self.spec.field_vars.len() - 1))
     }
 
-    /// Whether C lacks a function for the type of a field of this event: its errno is `ENOMEM`
-    /// then, too.
+    /// Returns whether C lacks a function for the type of a field of this event: its errno is
+    /// `ENOMEM` then, too.
     fn lacks_function(&self, param: &Param) -> Result<bool> {
         match &param.atom {
             Expr::Field(field) => self.lacks_function_for(self.trigger.bytes(field.name)),

@@ -27,8 +27,8 @@ pub trait Scope {
     /// The event of the trigger.
     fn event(&self) -> &EventDesc;
 
-    /// Whether the event `system:name` exists. Fails with `ENODEV` if the instance is gone, and
-    /// with `ENOMEM`.
+    /// Returns whether the event `system:name` exists. Fails with `ENODEV` if the instance is gone,
+    /// and with `ENOMEM`.
     fn has_event(&self, system: &[u8], name: &[u8]) -> Result<bool>;
 
     /// The histograms of the event of the trigger, in the order in which they were added. Fails

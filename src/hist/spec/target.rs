@@ -46,8 +46,8 @@ pub struct SynthField {
 }
 
 impl SynthField {
-    /// Whether a variable can be written to it (`check_synth_field()`). Field variables count as
-    /// unsigned.
+    /// Returns whether a variable can be written to it (`check_synth_field()`). Field variables
+    /// count as unsigned.
     pub(super) fn takes(&self, type_: &[u8], size: u32, signed: bool, kind: ValueKind) -> bool {
         let text = self.kind == ValueKind::Text;
         if text && self.dynamic && trigger::contains(type_, b"char[") {

@@ -125,7 +125,7 @@ impl VarRef {
         })
     }
 
-    /// Whether it refers to variable `index` of `home`.
+    /// Returns whether it refers to variable `index` of `home`.
     pub fn is_to(&self, home: Option<&Arc<Histogram>>, index: usize) -> bool {
         let same = match (&self.home, home) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
@@ -135,14 +135,14 @@ impl VarRef {
         same && self.index == index
     }
 
-    /// Whether it refers to the same as `other`, a reference of another trigger.
+    /// Returns whether it refers to the same as `other`, a reference of another trigger.
     pub fn same(&self, other: &Self) -> bool {
         self.is_to(other.home.as_ref(), other.index)
     }
 
-    /// Whether it matches `other`, a reference of another trigger: it refers to the same variable,
-    /// or is written alike. A name may refer to another variable since. C compares neither
-    /// (`hist_trigger_match()`).
+    /// Returns whether it matches `other`, a reference of another trigger: it refers to the same
+    /// variable, or is written alike. A name may refer to another variable since. C compares
+    /// neither (`hist_trigger_match()`).
     pub fn matches(&self, other: &Self) -> bool {
         let written_alike = self.name == other.name && self.qualifier == other.qualifier;
         written_alike || self.same(other)

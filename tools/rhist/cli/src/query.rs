@@ -549,7 +549,7 @@ pub fn recipe_command(name: &str, recipe: &Recipe) -> clap::Command {
         .after_help(lines(&format!("{}{keys}", recipe.about.trim())))
 }
 
-/// Whether an argument or an option of all recipes has this name.
+/// Returns whether an argument or an option of all recipes has this name.
 pub fn is_option(name: &str) -> bool {
     let mut command = RunArgs::augment_args(command("recipe"));
     command.build();

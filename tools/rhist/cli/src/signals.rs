@@ -145,7 +145,7 @@ impl AsFd for Signals {
     }
 }
 
-/// Whether this process was started with a signal ignored.
+/// Returns whether this process was started with a signal ignored.
 fn is_ignored(signal: i32) -> bool {
     let status = fs::read("/proc/self/status").unwrap_or_default();
     let status = String::from_utf8_lossy(&status);

@@ -444,7 +444,7 @@ fn options_that_a_command_does_not_know() {
     assert!(!home.path().join("new").exists());
 }
 
-/// Whether a valid command line measures.
+/// Returns whether a valid command line measures.
 fn has_to_run(line: &str) -> bool {
     ["count", "between", "runqlat", "top runqlat", "record", "push runqlat"]
         .iter()

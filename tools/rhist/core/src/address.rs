@@ -42,7 +42,8 @@ impl Address {
         self.port
     }
 
-    /// Whether the host is an IP address. Unlike a name, nobody can redirect it through DNS.
+    /// Returns whether the host is an IP address. Unlike a name, nobody can redirect it through
+    /// DNS.
     pub fn is_ip(&self) -> bool {
         self.host.parse::<IpAddr>().is_ok()
     }

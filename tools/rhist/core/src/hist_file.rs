@@ -37,8 +37,8 @@ pub struct Error {
 }
 
 impl Error {
-    /// Whether only reading failed and the histograms still exist: out of file descriptors or of
-    /// kernel memory, for example.
+    /// Returns whether only reading failed and the histograms still exist: out of file descriptors
+    /// or of kernel memory, for example.
     pub fn is_passing(&self) -> bool {
         match &self.why {
             ReadError::Io(error) => {

@@ -238,8 +238,8 @@ fn write_line(file: &mut File, text: &str) -> io::Result<()> {
     }
 }
 
-/// Whether the path still refers to this file. Another process may have reaped it before this one
-/// got the lock.
+/// Returns whether the path still refers to this file. Another process may have reaped it before
+/// this one got the lock.
 fn is_linked(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     match (file.metadata(), fs::metadata(path)) {

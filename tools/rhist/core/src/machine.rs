@@ -122,7 +122,7 @@ impl Machine {
         }
     }
 
-    /// Whether any measurement is possible.
+    /// Returns whether any measurement is possible.
     pub fn can_measure(&self) -> bool {
         let has_histograms = match &self.tracefs {
             Place::Found(tracefs) => tracefs.backend() == Backend::Rhist || self.functions.hist_triggers,
@@ -206,7 +206,7 @@ impl Functions {
     }
 }
 
-/// Whether a path of `modules.dep` is the module rhist, compressed or not.
+/// Returns whether a path of `modules.dep` is the module rhist, compressed or not.
 fn is_module(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     name.split('.').next() == Some("rhist") && name.contains(".ko")

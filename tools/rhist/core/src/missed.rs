@@ -56,7 +56,7 @@ pub fn disabled(plan: &Plan) -> Option<&'static str> {
     None
 }
 
-/// Whether a step creates a kprobe or kretprobe.
+/// Returns whether a step creates a kprobe or kretprobe.
 fn is_kprobe(step: &Step) -> bool {
     let Step::Probe { definition, .. } = step else {
         return false;

@@ -57,20 +57,20 @@ impl Question {
         kind.unwrap_or_else(|| Names::usual(column))
     }
 
-    /// Whether a key of this column, or a saved field, contains a kernel address.
+    /// Returns whether a key of this column, or a saved field, contains a kernel address.
     pub fn has_address(&self, column: &str, key: &Key) -> bool {
         let is_number = matches!(key, Key::Number(_) | Key::Range { .. });
         key.has_address() && !(is_number && self.narrow.iter().any(|narrow| narrow == column))
     }
 
-    /// Whether a value can be negative, so that its sum can fall: see [`is_signed()`].
+    /// Returns whether a value can be negative, so that its sum can fall: see [`is_signed()`].
     pub fn is_signed(&self, value: &str) -> bool {
         is_signed(&self.signed, value)
     }
 }
 
-/// Whether a value can be negative: a difference, or an expression that contains one of the fields
-/// `signed`.
+/// Returns whether a value can be negative: a difference, or an expression that contains one of the
+/// fields `signed`.
 pub fn is_signed(signed: &[String], value: &str) -> bool {
     let mut words = value.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     value.contains('-') || words.any(|word| signed.iter().any(|signed| signed == word))

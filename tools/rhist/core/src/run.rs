@@ -411,7 +411,8 @@ pub fn abandon(tracefs: &Tracefs, journals: &Journals, keep: bool) {
     }
 }
 
-/// Whether the last object in a journal exists. If not, the kernel may be about to create it.
+/// Returns whether the last object in a journal exists. If not, the kernel may be about to create
+/// it.
 fn has_last(tracefs: &Tracefs, entries: &Entries) -> bool {
     match entries.steps.last() {
         None => tracefs.instance(&entries.id.instance()).kernel().exists(),
@@ -456,7 +457,7 @@ fn undo(tracefs: &Tracefs, id: &Id, steps: &[Step]) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a probe or synthetic event exists.
+/// Returns whether a probe or synthetic event exists.
 fn exists(tracefs: &Tracefs, step: &Step) -> bool {
     let folder = match step {
         Step::Probe { name, .. } => name.clone(),

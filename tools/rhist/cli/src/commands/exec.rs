@@ -133,7 +133,7 @@ fn directory(args: &Args) -> Result<PathBuf, Error> {
     }
 }
 
-/// Whether a program exists, in `PATH` unless the name is a path.
+/// Returns whether a program exists, in `PATH` unless the name is a path.
 fn is_command(name: &OsString) -> bool {
     let is_program = |path: &Path| path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok();
     if name.as_encoded_bytes().contains(&b'/') {

@@ -43,12 +43,12 @@ impl Line {
         }
     }
 
-    /// Whether the line contains this word.
+    /// Returns whether the line contains this word.
     pub fn has_word(&self, word: &str) -> bool {
         self.words.iter().any(|other| other == word)
     }
 
-    /// Whether the command is `between`.
+    /// Returns whether the command is `between`.
     pub fn is_between(&self) -> bool {
         self.has_word("between")
     }

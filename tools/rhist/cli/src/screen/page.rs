@@ -177,7 +177,7 @@ fn fitting(characters: impl Iterator<Item = char>, width: usize) -> String {
         .collect()
 }
 
-/// Whether the locale uses UTF-8.
+/// Returns whether the locale uses UTF-8.
 fn is_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()

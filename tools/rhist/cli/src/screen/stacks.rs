@@ -20,7 +20,7 @@ use super::quantiles::Figure;
 const PART: usize = 4;
 const INDENT: &str = "    ";
 
-/// Whether a key is a stack.
+/// Returns whether a key is a stack.
 pub(super) fn has_stacks(table: &Table) -> bool {
     let is_stack = |key: &Key| matches!(key, Key::Stack(_));
     table.rows.iter().any(|row| row.keys.iter().any(is_stack))

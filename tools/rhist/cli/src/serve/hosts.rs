@@ -33,8 +33,8 @@ impl Hosts {
         }
     }
 
-    /// Whether to answer a request with this `Host`. IP addresses are allowed, since a page cannot
-    /// use them as its name.
+    /// Returns whether to answer a request with this `Host`. IP addresses are allowed, since a page
+    /// cannot use them as its name.
     pub fn accepts(&self, host: &str) -> bool {
         let Some(names) = &self.names else {
             return true;

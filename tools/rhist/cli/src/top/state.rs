@@ -173,7 +173,7 @@ impl State {
         self.frozen.as_ref().unwrap_or(&self.now)
     }
 
-    /// Whether the display is frozen.
+    /// Returns whether the display is frozen.
     pub fn is_frozen(&self) -> bool {
         self.frozen.is_some()
     }

@@ -128,12 +128,12 @@ impl Terminal {
         queue!(self.backend, Clear(ClearType::All))
     }
 
-    /// Whether the size has changed since the last draw.
+    /// Returns whether the size has changed since the last draw.
     pub fn is_resized(&self) -> bool {
         self.screen.area != size()
     }
 
-    /// Whether nearly all output was sent. A serial line needs a second for a screen.
+    /// Returns whether nearly all output was sent. A serial line needs a second for a screen.
     pub fn is_ready(&self) -> bool {
         let stdout = io::stdout();
         let mut fds = [PollFd::new(&stdout, PollFlags::OUT)];

@@ -151,7 +151,8 @@ impl Modifier {
         MODIFIERS.iter().find(|modifier| modifier.name == name)
     }
 
-    /// Whether it applies to the field `name` of this kind. Expressions have `None` as name.
+    /// Returns whether it applies to the field `name` of this kind. Expressions have `None` as
+    /// name.
     pub fn fits(&self, name: Option<&str>, kind: FieldKind) -> bool {
         match self.fits {
             Fits::Number => matches!(kind, FieldKind::Number | FieldKind::TextPointer),

@@ -215,8 +215,8 @@ fn once(text: &[u8]) -> &[u8] {
     }
 }
 
-/// Whether a value is an expression, which C sums without printing it. rhist writes expressions in
-/// parentheses, and prints them.
+/// Returns whether a value is an expression, which C sums without printing it. rhist writes
+/// expressions in parentheses, and prints them.
 fn is_expression(value: &[u8]) -> bool {
     !value.starts_with(b"(") && value.iter().any(|byte| b"+-*/".contains(byte))
 }

@@ -51,12 +51,12 @@ impl<R: BufRead> Scanner<R> {
         self.at = (self.at + len).min(self.buf.len());
     }
 
-    /// Whether the text is used up.
+    /// Returns whether the text is used up.
     pub(super) fn is_at_end(&mut self) -> Result<bool, ReadError> {
         Ok(self.peek(1)?.is_empty())
     }
 
-    /// Whether `literal` comes next.
+    /// Returns whether `literal` comes next.
     pub(super) fn is_at(&mut self, literal: &[u8]) -> Result<bool, ReadError> {
         Ok(self.peek(literal.len())?.starts_with(literal))
     }

@@ -24,7 +24,7 @@ const FUNCTIONS: [(&str, bool); 4] = [
 ];
 
 impl Symbols {
-    /// Whether names stand for bits rather than for values.
+    /// Returns whether names stand for bits rather than for values.
     pub fn are_flags(&self) -> bool {
         self.delimiter.is_some()
     }

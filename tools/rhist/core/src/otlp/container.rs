@@ -5,7 +5,8 @@
 /// Attribute with the identifier of a container.
 pub const ID: &str = "container.id";
 
-/// Whether a field of this name holds the path of a control group, as in the events `cgroup:…`.
+/// Returns whether a field of this name holds the path of a control group, as in the events
+/// `cgroup:…`.
 pub fn is_path(field: &str) -> bool {
     matches!(field, "path" | "dst_path")
 }

@@ -191,7 +191,7 @@ fn pictures() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Whether all tags are closed in order, and each `&` begins an entity.
+/// Returns whether all tags are closed in order, and each `&` begins an entity.
 fn is_well_formed(svg: &str) -> bool {
     let mut open = Vec::new();
     let mut parts = svg.split('<');

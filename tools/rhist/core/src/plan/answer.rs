@@ -136,7 +136,7 @@ impl Answer {
         }
     }
 
-    /// Whether drops of this histogram are reported.
+    /// Returns whether drops of this histogram are reported.
     #[cfg(test)]
     pub(super) fn tells_drops_of(&self, event: &str, place: usize) -> bool {
         let is_that = |part: &&Part| part.event == event && part.place == place;
@@ -146,7 +146,7 @@ impl Answer {
             .is_some_and(|part| part.shows != Shows::Void)
     }
 
-    /// Whether the answer is a single histogram.
+    /// Returns whether the answer is a single histogram.
     pub(super) fn is_whole(&self) -> bool {
         self.parts.iter().any(|part| part.shows == Shows::Whole)
     }

@@ -81,7 +81,7 @@ pub(super) fn options_filter(measure: &Measure, options: &Options, has_dist: boo
     Ok(condition(&parts).trim_start_matches(" if ").to_owned())
 }
 
-/// Whether a filter compares a field with `.ip`.
+/// Returns whether a filter compares a field with `.ip`.
 fn tests_address(filter: &str) -> bool {
     let tokens = tokens(filter);
     tokens

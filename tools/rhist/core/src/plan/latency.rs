@@ -146,7 +146,7 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether the filter treats all ends that look up the same start alike.
+/// Returns whether the filter treats all ends that look up the same start alike.
 fn passes_all_of_key(measure: &Measure, options: &Options, end: &Point) -> bool {
     let pid = measure.pid.as_deref().unwrap_or("common_pid");
     options.filter.is_none() && end.on.iter().any(|key| key == pid)

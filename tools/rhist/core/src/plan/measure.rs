@@ -29,7 +29,7 @@ pub fn events_of(measure: &Measure) -> Vec<&str> {
         .collect()
 }
 
-/// Whether an event exists, or a probe of the run will create it.
+/// Returns whether an event exists, or a probe of the run will create it.
 pub(super) fn is_there(tracefs: &Tracefs, id: &Id, event: &str) -> bool {
     EventName::parse(event).is_some_and(|event| event.system == id.group() || tracefs.has_event(&event))
 }
@@ -118,7 +118,7 @@ pub(super) fn fill_in(measure: &Measure, id: &Id, args: &BTreeMap<String, String
     Ok(measure)
 }
 
-/// Whether the filters of the command line apply to starts.
+/// Returns whether the filters of the command line apply to starts.
 pub(super) fn filters_starts(measure: &Measure) -> bool {
     measure.filter_at == FilterAt::Start
 }

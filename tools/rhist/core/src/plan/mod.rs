@@ -322,7 +322,7 @@ impl Plan {
         texts.filter_map(|text| Some(text.split_once(" if ")?.1))
     }
 
-    /// Whether a command uses `common_comm`, which C lacks on some kernels.
+    /// Returns whether a command uses `common_comm`, which C lacks on some kernels.
     pub fn has_comm(&self) -> bool {
         let is_by_comm = |step: &Step| {
             step.text()
@@ -476,7 +476,7 @@ fn too_long(bytes: usize, options: &Options) -> String {
     format!("a trigger would have {bytes} bytes, and the kernel takes {MOST_BYTES}.{threads}")
 }
 
-/// Whether histograms support distributions: rhist's do.
+/// Returns whether histograms support distributions: rhist's do.
 fn has_dist(tracefs: &Tracefs) -> bool {
     tracefs.backend() == Backend::Rhist
 }

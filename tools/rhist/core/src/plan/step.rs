@@ -74,7 +74,7 @@ impl Id {
         Self(format!("{}0", self.0))
     }
 
-    /// Whether this is the ID `first`, or another one of its process.
+    /// Returns whether this is the ID `first`, or another one of its process.
     pub fn is_of(&self, first: &Self) -> bool {
         self.0.starts_with(&first.0)
     }

@@ -132,7 +132,7 @@ impl Resolver for OnThisThread {
     }
 }
 
-/// Whether an error may come from an established connection.
+/// Returns whether an error may come from an established connection.
 fn has_connected(error: &ureq::Error) -> bool {
     match error {
         ureq::Error::Io(error) => matches!(

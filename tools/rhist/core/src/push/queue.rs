@@ -373,7 +373,7 @@ impl Queue {
         self.entries.len()
     }
 
-    /// Whether the queue is empty.
+    /// Returns whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

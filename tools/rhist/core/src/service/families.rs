@@ -328,7 +328,7 @@ fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
         .collect()
 }
 
-/// Whether a histogram may have this name.
+/// Returns whether a histogram may have this name.
 pub(super) fn is_free(name: &str) -> bool {
     [OWN, "push"]
         .iter()

@@ -166,7 +166,7 @@ impl Service {
         Some((histogram.wanted.name.clone(), happened))
     }
 
-    /// Whether [`Self::tick()`] has a histogram to start.
+    /// Returns whether [`Self::tick()`] has a histogram to start.
     pub fn has_due(&self, now: Instant) -> bool {
         self.histograms.iter().any(|one| one.is_due(now))
     }
@@ -234,7 +234,7 @@ impl Service {
     }
 }
 
-/// Whether a histogram can continue with these settings.
+/// Returns whether a histogram can continue with these settings.
 fn is_same(old: &Settings, new: &Settings) -> bool {
     *old == Settings {
         budget: old.budget,

@@ -149,7 +149,7 @@ impl Totals {
         Ok(())
     }
 
-    /// Whether the sums of a column never fall. A column may be an expression of fields.
+    /// Returns whether the sums of a column never fall. A column may be an expression of fields.
     pub fn is_counter(&self, column: &Column) -> bool {
         column.fold == Fold::Sum && !is_signed(&self.signed, &column.name)
     }
@@ -272,8 +272,8 @@ impl Counted {
         self.rejected = fold::sum(self.rejected, other.rejected);
     }
 
-    /// Whether a count that must not fall is higher here than in `later`. `is_counter` decides for
-    /// columns of numbers.
+    /// Returns whether a count that must not fall is higher here than in `later`. `is_counter`
+    /// decides for columns of numbers.
     fn exceeds(&self, later: &Counted, values: &[Column], is_counter: impl Fn(&Column) -> bool) -> bool {
         let row = |(place, row): (usize, &Option<Row>)| match (row, later.rows.get(place)) {
             (Some(row), Some(Some(later))) => {
@@ -308,7 +308,7 @@ impl Counted {
     }
 }
 
-/// Whether a sum or a bucket of a distribution is higher than in a later one.
+/// Returns whether a sum or a bucket of a distribution is higher than in a later one.
 fn dist_exceeds(dist: &Dist, later: &Dist) -> bool {
     let counts = |counts: &Counts, later: &Counts| {
         let mut later = later.iter().peekable();

@@ -122,12 +122,12 @@ impl Watched {
         }
     }
 
-    /// Whether it is counting.
+    /// Returns whether it is counting.
     pub fn is_running(&self) -> bool {
         matches!(self.state, State::Running(_))
     }
 
-    /// Whether it is paused because it cost too much.
+    /// Returns whether it is paused because it cost too much.
     pub fn is_paused(&self) -> bool {
         matches!(self.state, State::Resting(_))
     }
@@ -140,7 +140,7 @@ impl Watched {
         }
     }
 
-    /// Whether to start it now.
+    /// Returns whether to start it now.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.due().is_some_and(|due| due <= now)
     }

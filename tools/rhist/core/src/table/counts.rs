@@ -51,7 +51,7 @@ impl Counts {
         self.0.len()
     }
 
-    /// Whether all buckets are empty.
+    /// Returns whether all buckets are empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

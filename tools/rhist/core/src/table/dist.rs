@@ -262,7 +262,7 @@ impl Dist {
         self.sum = self.sum.map(|sum| sum.clamp(low, high));
     }
 
-    /// Whether a positive bucket has numbers from 2^63 on.
+    /// Returns whether a positive bucket has numbers from 2^63 on.
     fn is_wrapped(&self, index: i32) -> bool {
         // Fast path: bounds are slow to compute, and nearly always no bucket has such numbers. In
         // the largest unit, values of bucket 0 are below 2^31.

@@ -152,8 +152,8 @@ impl Table {
         })
     }
 
-    /// Whether keys or saved fields contain addresses. `has_address` decides for a single one and
-    /// its column.
+    /// Returns whether keys or saved fields contain addresses. `has_address` decides for a single
+    /// one and its column.
     pub fn has_addresses(&self, has_address: impl Fn(&str, &Key) -> bool) -> bool {
         self.rows.iter().any(|row| {
             let mut saved = row.worst.iter().flat_map(|worst| worst.saved.iter());

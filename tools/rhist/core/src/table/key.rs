@@ -62,7 +62,7 @@ impl Key {
         symbol: None,
     });
 
-    /// Whether it contains kernel addresses, even as numbers.
+    /// Returns whether it contains kernel addresses, even as numbers.
     pub fn has_address(&self) -> bool {
         match self {
             Key::Number(number) => is_kernel_address(*number),
@@ -84,8 +84,8 @@ impl Key {
     }
 }
 
-/// Whether a number of 64 bits can be a kernel address, on any architecture. In a signed field,
-/// addresses are negative.
+/// Returns whether a number of 64 bits can be a kernel address, on any architecture. In a signed
+/// field, addresses are negative.
 ///
 /// Excludes the last 10 MB, which contain only fixed mappings (on x86 after the modules, and on
 /// arm64), at addresses that are not secret. Thus errors, and most negative differences, do not
@@ -176,7 +176,7 @@ fn escaped(escape: &str) -> Option<(Vec<u8>, &str)> {
     Some((vec![u8::from_str_radix(hex, 16).ok()?], after))
 }
 
-/// Whether a character would change the way a terminal prints the rest.
+/// Returns whether a character would change the way a terminal prints the rest.
 fn is_unsafe(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')

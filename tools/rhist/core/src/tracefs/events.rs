@@ -66,7 +66,7 @@ impl EventName {
     }
 }
 
-/// Whether a text can be the name of a folder in tracefs.
+/// Returns whether a text can be the name of a folder in tracefs.
 fn is_name(text: &str) -> bool {
     !text.is_empty()
         && text
@@ -117,7 +117,7 @@ impl Tracefs {
         Ok(events)
     }
 
-    /// Whether an event exists.
+    /// Returns whether an event exists.
     pub fn has_event(&self, name: &EventName) -> bool {
         self.event(&name.system, &name.event).join("format").exists()
     }

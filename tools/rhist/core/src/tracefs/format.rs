@@ -134,7 +134,8 @@ impl Format {
             .or_else(|| addresses().max_by_key(|field| field.size))
     }
 
-    /// Whether its addresses belong to a received packet, so that the source is the remote side.
+    /// Returns whether its addresses belong to a received packet, so that the source is the remote
+    /// side.
     fn is_of_received_packet(&self) -> bool {
         let name = self.name.as_str();
         matches!(
@@ -191,14 +192,14 @@ impl Format {
 }
 
 impl Field {
-    /// Whether it is an address of the internet protocol, judging by type and name.
+    /// Returns whether it is an address of the internet protocol, judging by type and name.
     pub fn is_address(&self) -> bool {
         let name = self.name.as_str();
         let is_named = name.contains("addr") || matches!(name, "src" | "dst" | "gw" | "gw4" | "gw6" | "v4" | "v6");
         self.kind == FieldKind::Bytes && is_named
     }
 
-    /// Whether a key can use it, without a modifier or with the one added automatically.
+    /// Returns whether a key can use it, without a modifier or with the one added automatically.
     pub fn is_key(&self) -> bool {
         match self.kind {
             FieldKind::Other | FieldKind::CpuMask => false,
@@ -207,7 +208,7 @@ impl Field {
         }
     }
 
-    /// Whether a filter can test it.
+    /// Returns whether a filter can test it.
     pub fn is_filtered(&self) -> bool {
         match self.kind {
             FieldKind::Other => false,
@@ -216,7 +217,7 @@ impl Field {
         }
     }
 
-    /// Whether the field only holds the position of its bytes in the record.
+    /// Returns whether the field only holds the position of its bytes in the record.
     pub fn is_elsewhere(&self) -> bool {
         is_elsewhere(&self.ty)
     }

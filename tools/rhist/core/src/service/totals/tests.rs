@@ -77,7 +77,7 @@ fn triggers_that_come_anew_go_on() {
     assert_eq!((totals.events(), totals.losses().dropped), (22, 4));
 }
 
-/// Whether the second reading is recognized as one of other triggers.
+/// Returns whether the second reading is recognized as one of other triggers.
 fn is_other(first: Reading, second: Reading) -> bool {
     let mut totals = Totals::new(9);
     totals.take(first, label).unwrap();
