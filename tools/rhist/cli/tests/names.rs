@@ -2,6 +2,8 @@
 
 //! Numbers have the names from the format of their event in all commands.
 
+mod patience;
+
 use std::ffi::OsString;
 use std::fs;
 use std::fs::File;
@@ -11,10 +13,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::process::Output;
 use std::process::Stdio;
-use std::thread;
-use std::time::Duration;
-use std::time::Instant;
 
+use patience::wait_until;
 use rhist::args::Common;
 use rhist::query::Query;
 use rhist_core::cost;
@@ -91,14 +91,12 @@ fn rhist(line: &str) -> Output {
 
 /// The first entry of a folder, as soon as one exists.
 fn first_in(folder: &Path) -> PathBuf {
-    let begin = Instant::now();
-    loop {
-        if let Some(entry) = fs::read_dir(folder).unwrap().next() {
-            return entry.unwrap().path();
-        }
-        assert!(begin.elapsed() < Duration::from_secs(60), "nothing was begun");
-        thread::sleep(Duration::from_millis(5));
-    }
+    let mut first = None;
+    wait_until(|| {
+        first = fs::read_dir(folder).unwrap().next();
+        first.is_some()
+    });
+    first.unwrap().unwrap().path()
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! Runs `rhist top` in a terminal provided by tmux. Without tmux, these tests are skipped with a
 //! message.
 
+mod patience;
 #[path = "top/sample.rs"]
 mod sample;
 #[path = "top/tmux.rs"]
@@ -11,11 +12,9 @@ mod tmux;
 use std::fs;
 use std::process::Command;
 use std::process::Stdio;
-use std::time::Duration;
-use std::time::Instant;
 
 use insta::assert_snapshot;
-use tmux::TIMEOUT;
+use patience::wait_until;
 use tmux::Tmux;
 
 /// Starts `rhist top` in a shell, and waits until the recording has ended.
@@ -128,12 +127,8 @@ fn a_terminal_that_goes_away() {
     start(&tmux, "LC_ALL=C.UTF-8");
     let pid = tmux.pid().unwrap();
     tmux.run(&["kill-server"]);
-    let begin = Instant::now();
     // Its new parent may not reap it, so a zombie has ended, too.
-    while fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z ")) {
-        assert!(begin.elapsed() < TIMEOUT, "it goes on without a terminal");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until(|| fs::read_to_string(format!("/proc/{pid}/stat")).map_or(true, |stat| stat.contains(") Z ")));
 }
 
 #[test]

@@ -10,8 +10,7 @@ use std::time::Instant;
 
 use tempfile::TempDir;
 
-/// How long anything may take: far more than it does, also on a machine that is busy.
-pub const TIMEOUT: Duration = Duration::from_secs(60);
+use crate::patience::PATIENCE;
 
 /// A tmux server with one window, which ends on drop.
 pub struct Tmux {
@@ -89,7 +88,7 @@ impl Tmux {
         self.run(&["capture-pane", "-p"])
     }
 
-    /// Waits until the screen equals a snapshot, or for [`TIMEOUT`]. Returns the screen.
+    /// Waits until the screen equals a snapshot, or for [`PATIENCE`]. Returns the screen.
     pub fn settled(&self, snapshot: &str) -> String {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots");
         let file = std::fs::read_to_string(format!("{folder}/top__{snapshot}.snap")).unwrap_or_default();
@@ -97,7 +96,7 @@ impl Tmux {
         let begin = Instant::now();
         loop {
             let screen = self.screen();
-            if screen.trim_end() == expected || begin.elapsed() > TIMEOUT {
+            if screen.trim_end() == expected || begin.elapsed() > PATIENCE {
                 return screen;
             }
             thread::sleep(Duration::from_millis(20));
@@ -136,7 +135,7 @@ impl Tmux {
             if is_so(&screen) {
                 return;
             }
-            assert!(begin.elapsed() < TIMEOUT, "waited too long:\n{screen}");
+            assert!(begin.elapsed() < PATIENCE, "waited too long:\n{screen}");
             thread::sleep(Duration::from_millis(20));
         }
     }
