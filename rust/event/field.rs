@@ -3,17 +3,6 @@
 //! Fields of a trace event's record, as the kernel describes them.
 
 use crate::rust::bindings;
-pub(crate) use crate::rust::bindings::{
-    FILTER_COMM,
-    FILTER_CPU,
-    FILTER_CPUMASK,
-    FILTER_DYN_STRING,
-    FILTER_PTR_STRING,
-    FILTER_RDYN_STRING,
-    FILTER_STACKTRACE,
-    FILTER_STATIC_STRING,
-    FILTER_TRACE_FN, //
-};
 use core::ffi::CStr;
 
 /// A field of an event's record, as the kernel describes it.

@@ -31,9 +31,7 @@ use kernel::{
     sync::Arc, //
 };
 
-pub(crate) use field::{
-    KernelField,
-    COMMON_FIELDS,
+pub(crate) use super::bindings::{
     FILTER_COMM,
     FILTER_CPU,
     FILTER_CPUMASK,
@@ -43,6 +41,10 @@ pub(crate) use field::{
     FILTER_STACKTRACE,
     FILTER_STATIC_STRING,
     FILTER_TRACE_FN, //
+};
+pub(crate) use field::{
+    KernelField,
+    COMMON_FIELDS, //
 };
 pub(super) use file::{
     top_array,

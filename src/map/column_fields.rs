@@ -70,7 +70,7 @@ impl MinMaxSumHit<'_> {
     /// Updates the columns of the element. Any context.
     #[inline(always)]
     pub fn count(self) {
-        self.max.count_spread(self.parts, self.value);
+        self.max.count_min_max_sum(self.parts, self.value);
     }
 }
 
@@ -159,7 +159,7 @@ impl Generation {
         let Some(fields) = columns.key.of(record) else {
             return false;
         };
-        match self.find_spread(columns, fields, preempt) {
+        match self.find_min_max_sum(columns, fields, preempt) {
             Some(hit) => hit.count(),
             None => return self.count_columns_slow(columns, record, preempt),
         }
@@ -170,7 +170,7 @@ impl Generation {
     /// are. `None`: it is not there, the fields are not [`MinMaxSumFields`], or this CPU shares its
     /// columns with others. Any context.
     #[inline(always)]
-    fn find_spread<'a>(
+    fn find_min_max_sum<'a>(
         &'a self,
         columns: &ColumnFields,
         fields: Fields<'_>,
@@ -189,15 +189,15 @@ impl Generation {
         })
     }
 
-    /// [`Generation::find_spread`] for a record: see [`super::Map::find_spread`].
+    /// [`Generation::find_min_max_sum`] for a record: see [`super::Map::find_min_max_sum`].
     #[inline(always)]
-    pub(super) fn find_spread_of<'a>(
+    pub(super) fn find_min_max_sum_of<'a>(
         &'a self,
         columns: &ColumnFields,
         record: Record<'_>,
         preempt: PreemptOff<'_>,
     ) -> Option<MinMaxSumHit<'a>> {
-        self.find_spread(columns, columns.key.of(record)?, preempt)
+        self.find_min_max_sum(columns, columns.key.of(record)?, preempt)
     }
 
     /// Slow path of [`Generation::count_columns`]. Returns true, as its caller does, so that the

@@ -66,7 +66,7 @@ impl Extreme {
     /// Counts a hit with `value` in an element whose only other columns are these: see
     /// [`Extreme::update_min_max_sum`]. Any context.
     #[inline(always)]
-    pub(super) fn count_spread(self, parts: &[Atomic<u64>; 4], value: u64) {
+    pub(super) fn count_min_max_sum(self, parts: &[Atomic<u64>; 4], value: u64) {
         let [hits, min_max_sum @ ..] = parts;
         self.update_min_max_sum(min_max_sum, value);
         // Last: see `Counters::update()`.

@@ -300,14 +300,14 @@ impl Map {
     /// Fast path for a key of one `u32` and the commonest columns: finds the element in the first
     /// slot of its path. `None`: the caller has to call [`Map::count_columns_with`]. Any context.
     #[inline(always)]
-    pub fn find_spread<'a>(
+    pub fn find_min_max_sum<'a>(
         &'a self,
         fields: &ColumnFields,
         record: Record<'_>,
         preempt: PreemptOff<'a>,
     ) -> Option<MinMaxSumHit<'a>> {
         let generation = self.generation.read(preempt);
-        generation.find_spread_of(fields, record, preempt)
+        generation.find_min_max_sum_of(fields, record, preempt)
     }
 
     /// [`Map::count_columns`] that also calls `note` with each value: its index, the number of the

@@ -115,9 +115,10 @@ impl Histogram {
         preempt: PreemptOff<'_>,
     ) -> bool {
         let distribution = program.values.first().map(|value| &value.distribution);
-        let (Some(Some(distribution)), Some(hit)) =
-            (distribution, self.map.find_spread(fields, record, preempt))
-        else {
+        let (Some(Some(distribution)), Some(hit)) = (
+            distribution,
+            self.map.find_min_max_sum(fields, record, preempt),
+        ) else {
             return self.count_distributions_slow(program, fields, record, preempt);
         };
         self.count_in_bucket(distribution, preempt, hit.element, hit.value);
