@@ -16,7 +16,7 @@ from pieces import TOP, key, sources_of_checkout
 from sessions import lab
 
 # Files and folders that several pieces read.
-GUEST = ("scripts/vm scripts/guest scripts/guest-um scripts/kernel-faults scripts/sessions.py scripts/selftests.py "
+GUEST = ("scripts/vm scripts/guest scripts/guest-um scripts/faults.py scripts/kernel-faults scripts/sessions.py scripts/selftests.py "
          "tools/testing/lab/stale_int3")
 LINT = "scripts/lint scripts/toolchain"
 KBUILD = "Makefile scripts/kbuild"
