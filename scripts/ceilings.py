@@ -4,11 +4,7 @@ Ceilings: the CPU seconds of each piece of make test, so that all of it stays a 
 """
 
 import re
-import tomllib
 
-from selftests import FOLDER
-
-TABLE = FOLDER / "tests.toml"
 RELEASE = re.compile(r"(?<=for |.on )\d[\w.+-]*")
 # All pieces together on a new machine, which compiles first: the 40 minutes of two processors that
 # .ci/run may take.
@@ -16,12 +12,6 @@ MOST = 4800
 # CPU seconds differ from machine to machine, and with its other load. Only more than this factor is
 # a failure.
 SLACK = 2
-
-
-def read(path=TABLE):
-    """Returns the ceilings of single pieces, and of all guests of a suite on a kernel."""
-    with open(path, "rb") as file:
-        return tomllib.load(file)["ceilings"]
 
 
 def row_of(piece):

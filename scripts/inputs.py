@@ -17,7 +17,7 @@ from sessions import lab
 
 # Files and folders that several pieces read.
 GUEST = ("scripts/vm scripts/guest scripts/guest-um scripts/faults.py scripts/kernel-faults scripts/sessions.py scripts/selftests.py "
-         "tools/testing/lab/stale_int3")
+         "scripts/tap.awk tools/testing/lab/stale_int3")
 LINT = "scripts/lint scripts/toolchain"
 KBUILD = "Makefile scripts/kbuild"
 MODULE = (f"{KBUILD} Kbuild src rust include scripts/Makefile.crates scripts/Makefile.kcsan scripts/boot-btf scripts/btf-header "

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import ceilings
+import selftests
 from pieces import OUT, TOP, WITHIN, key, locks
 from record import Record
 from rooms import Rooms
@@ -24,11 +25,10 @@ PATIENCE = 10
 # A state of a piece.
 NOT_RUN = "not run"
 FAILURES_SHOWN = 40
-TABLE = "tools/testing/selftests/tests.toml"
 
 TOTAL = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
-# The Test Anything Protocol.
-POINT, PLAN = re.compile(r"^(not )?ok \d+\b(?:.*(# SKIP))?"), re.compile(r"^1\.\.(\d+)$")
+# Counts points.
+TAP = TOP / "scripts" / "tap.awk"
 # Line of tools/testing/selftests/run after each test.
 OF_TEST = re.compile(r"^# (\S+): (\d+) passed, (\d+) failed, (\d+) skipped, (\d+) s$")
 REPORTED = re.compile(r"^vm: the kernel reported (\d+) fault|^not ok - \S+: the kernel reports:")
@@ -114,18 +114,11 @@ def judge(piece, status, text):
 
 
 def total_of(lines):
-    """
-    Returns the last total in the output. Without one, counts the points, if their number is as
-    planned.
-    """
+    """Returns the last total in the output. Without one, counts its points."""
     if totals := [match for match in map(TOTAL.match, lines) if match]:
         return Result(*(int(number or 0) for number in totals[-1].groups()))
-    points = [match for match in map(POINT.match, lines) if match]
-    failed = sum(match[1] is not None for match in points)
-    skipped = sum(match[2] is not None for match in points)
-    if not any(int(match[1]) == len(points) for match in map(PLAN.match, lines) if match):
-        failed += 1
-    return Result(len(points) - failed - skipped, failed, skipped)
+    judged = subprocess.run(["awk", "-f", TAP], input="\n".join(lines), stdout=subprocess.PIPE, text=True, check=True).stdout
+    return Result(*map(int, judged.split()[:3]))
 
 
 def judge_tests(piece, lines):
@@ -145,7 +138,7 @@ def judge_tests(piece, lines):
         if not result.failed and not result.passed:
             result.failed, result.why = 1, "nothing was tested"
         elif not result.failed and result.skipped != expected:
-            result.failed, result.why = 1, f"{result.skipped} points were skipped, and not {expected}: see {TABLE}"
+            result.failed, result.why = 1, f"{result.skipped} points were skipped, and not {expected}: see {selftests.TABLE.relative_to(selftests.TOP)}"
         results[test.name] = result
     return results
 
@@ -404,7 +397,7 @@ def within_ceilings(runner):
     Prints the pieces that took more CPU seconds than they may. It is a failure if the sum is
     larger than other load on the machine can explain.
     """
-    taken, most, over = ceilings.compare(runner.busy, runner.pieces, ceilings.read())
+    taken, most, over = ceilings.compare(runner.busy, runner.pieces, selftests.ceilings())
     for sentence in over:
         say(sentence)
     say(f"all pieces took {taken:.0f} s of a processor, and may take {most:.0f}")

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 The table of selftests: tools/testing/selftests/tests.toml, whose header explains its columns.
+
+usage: python3 scripts/selftests.py TABLE SUITE [all]
+
+Prints the names of a suite's tests, those for long runs only with "all", for selftests/run.
 """
 
+import functools
 import random
 import re
 import sys
@@ -10,7 +15,9 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parent.parent / "tools" / "testing" / "selftests"
+TOP = Path(__file__).resolve().parent.parent
+FOLDER = TOP / "tools" / "testing" / "selftests"
+TABLE = FOLDER / "tests.toml"
 
 # Lab kernels of their own configuration. Others are Debian's, called "stock" or by their release;
 # or shapes.
@@ -62,13 +69,23 @@ class Test:
         return next((self.skips[name] for name in names if name in self.skips), 0)
 
 
-def read(path=FOLDER / "tests.toml"):
+@functools.cache
+def load(path):
+    with open(path, "rb") as file:
+        return tomllib.load(file)
+
+
+def ceilings():
+    """Returns the ceilings of single pieces, and of all guests of a suite on a kernel."""
+    return load(TABLE)["ceilings"]
+
+
+def read(path=TABLE):
     """All tests, in the order of the table; exits with a sentence if the table is wrong."""
     tests = []
-    with open(path, "rb") as file:
-        table = tomllib.load(file)
-    table.pop("ceilings", None)
-    for suite, rows in table.items():
+    for suite, rows in load(path).items():
+        if suite == "ceilings":
+            continue
         for name, row in rows.items():
             try:
                 row = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
@@ -103,3 +120,8 @@ def in_order(tests, seed=None):
     drawn = list(tests)
     random.Random(seed).shuffle(drawn)
     return sorted(drawn, key=lambda test: test.last and 1 + tests.index(test))
+
+
+if __name__ == "__main__":
+    table, wanted, *words = sys.argv[1:]
+    print(*(test.name for test in read(Path(table)) if test.suite == wanted and (words or not test.long)))
