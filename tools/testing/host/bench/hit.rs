@@ -3,6 +3,9 @@
 //! The cost of map, program and filter on this machine: one hit, on one thread, and on each of two
 //! at once.
 
+// criterion's macros make public functions.
+#![allow(missing_docs)]
+
 #[path = "../rhist/tests/hist/events.rs"]
 mod events;
 #[path = "../rhist/tests/filter/scene.rs"]
