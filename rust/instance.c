@@ -18,8 +18,8 @@
 #include <linux/uaccess.h>
 
 #include "instance.h"
-#include "own_events.h"
-#include "tracefs.h"
+#include "event/own_events.h"
+#include "tracefs/tracefs.h"
 #include "layouts_generated.h"
 
 /* The name of the instance, and of the only system whose events it has. */

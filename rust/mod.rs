@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Wrappers for the C interfaces of the kernel's tracing that the `kernel` crate lacks.
+//! All C of the module, and all Rust that touches C: wrappers for interfaces of the kernel that the
+//! `kernel` crate lacks, and the functions that the kernel calls.
 //!
-//! Nothing else in the module calls C. Each wrapper documents the context in which it may be used
-//! and the locks that it takes; the default is task context, where it may sleep.
+//! The rest of the module, `src/`, calls no C. Each wrapper documents the context in which it may
+//! be used and the locks that it takes; the default is task context, where it may sleep.
 
 mod bindings;
 pub(crate) mod boot;

@@ -14,7 +14,7 @@
 #include <asm/local.h>
 
 #include "compat.h"
-#include "stack.h"
+#include "stack/stack.h"
 #include "synthetic.h"
 #include "layouts_generated.h"
 

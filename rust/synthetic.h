@@ -5,7 +5,6 @@
 
 #include <linux/types.h>
 
-struct rhist_probed;
 struct trace_array;
 struct trace_event_call;
 struct tracepoint;
@@ -27,6 +26,5 @@ struct synth_field **rhist_synthetic_fields(struct trace_event_call *call, unsig
 bool rhist_synthetic_emit(struct tracepoint *tp, struct trace_array *tr, const u64 *vals,
 			  const unsigned int *idx, const void *origin);
 const void *rhist_synthetic_origin(const struct tracepoint *tp);
-const struct rhist_probed *rhist_synthetic_listener(struct tracepoint *tp);
 
 #endif

@@ -8,7 +8,8 @@ use super::{
     bindings,
     event::{
         Event,
-        EventFileRef, //
+        EventFileRef,
+        SynthEventRef, //
     },
     instance::Instance,
     source::{
@@ -32,68 +33,6 @@ use kernel::{
 
 /// Maximum number of return addresses of a stack in the record of a synthetic event.
 pub(crate) const STACK_DEPTH: usize = bindings::RHIST_SYNTH_STACK_MOST as usize;
-
-/// A reference on a synthetic event, which is busy while this exists: deleting it, or all of them,
-/// fails with `EBUSY`.
-///
-/// A reference on the event's file alone does not suffice: deleting all events would delete the
-/// events listed before it first.
-///
-/// # Invariants
-///
-/// `file` is the file of a synthetic event, in whose `ref` this user is counted.
-pub(super) struct SynthEventRef {
-    file: EventFileRef,
-    /// rhist's instance, where its histograms get the event.
-    instance: Arc<Instance>,
-}
-
-impl SynthEventRef {
-    /// Returns whether a file belongs to a synthetic event. The group `synthetic` may have other
-    /// events: probes can be defined in any group.
-    pub(super) fn is_synthetic(file: &EventFileRef) -> bool {
-        // SAFETY: `file` keeps the event registered.
-        unsafe { bindings::rhist_is_synthetic(file.call()) }
-    }
-
-    /// Takes a reference. Takes `event_mutex`; task context.
-    ///
-    /// # Errors
-    ///
-    /// `EINVAL` if it is not a synthetic event; the errors of [`Instance::with_event_mutex`].
-    pub(super) fn new(file: EventFileRef, instance: &Arc<Instance>) -> Result<Self> {
-        if !Self::is_synthetic(&file) {
-            return Err(EINVAL);
-        }
-        instance.with_event_mutex(|| {
-            // SAFETY: event_mutex is held, and this is a synthetic event.
-            unsafe { bindings::rhist_synthetic_count(file.call(), 1) };
-            Ok(())
-        })?;
-        // INVARIANT: This user has just been counted.
-        Ok(Self {
-            file,
-            instance: instance.clone(),
-        })
-    }
-
-    /// Returns the event, which stays registered as long as `self` exists.
-    pub(super) fn call(&self) -> *mut bindings::trace_event_call {
-        self.file.call()
-    }
-}
-
-impl Drop for SynthEventRef {
-    /// Takes `event_mutex`; task context.
-    fn drop(&mut self) {
-        self.instance.with_event_mutex_retry(|| {
-            // SAFETY: event_mutex is held. By the type invariant this is a synthetic event, which
-            // counts this user.
-            unsafe { bindings::rhist_synthetic_count(self.call(), -1) };
-            Ok(())
-        });
-    }
-}
 
 /// A synthetic event, with a reference.
 ///
@@ -259,7 +198,7 @@ impl KernelSynthEvent {
         // strings and stacks are valid. The instance exists. Preemption is off.
         unsafe {
             let tracepoint = self.tracepoint.as_ptr();
-            let instance = self.reference.instance.as_ptr();
+            let instance = self.reference.instance().as_ptr();
             let origin = ptr::from_ref(origin).cast();
             bindings::rhist_synthetic_emit(
                 tracepoint,

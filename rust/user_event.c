@@ -29,9 +29,9 @@
 #include <linux/unaligned.h>
 
 #include "compat.h"
-#include "event.h"
-#include "own_events.h"
-#include "tracefs.h"
+#include "event/event.h"
+#include "event/own_events.h"
+#include "tracefs/tracefs.h"
 #include "user_event.h"
 #include "layouts_generated.h"
 

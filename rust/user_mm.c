@@ -34,7 +34,7 @@
 #include <trace/events/task.h>
 
 #include "compat.h"
-#include "tracefs.h"
+#include "tracefs/tracefs.h"
 #include "user_mm.h"
 
 struct rhist_mm {

@@ -36,7 +36,7 @@ PIECES = [(re.compile(pattern), files.split(), of_lab.split()) for pattern, file
     (r"module for (\S+)", MODULE, r"\1 crates"),
     (r"clippy of the module", f"{MODULE} {LINT}", "stock crates"),
     (r"events for (\S+)", f"{KBUILD} include tools/testing/events", r"\1"),
-    (r"orc for (\S+)", f"{KBUILD} tools/testing/lab/orc", r"\1"),
+    (r"orc for (\S+)", f"{KBUILD} rust tools/testing/lab/orc", r"\1"),
     (r"samples for (\S+)", KBUILD, r"\1 source"),
     (r"programs of \w+(?: for arm64)?",
      f"include {SUITE}/lib tools/testing/events/values.h tools/user_events tools/testing/clients", "source clients"),

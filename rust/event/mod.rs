@@ -8,6 +8,7 @@ mod field;
 mod file;
 mod list;
 mod pin;
+mod synth_ref;
 mod task_filter;
 
 use super::{
@@ -57,6 +58,7 @@ pub(crate) use list::{
     EventId, //
 };
 use pin::EventPin;
+pub(super) use synth_ref::SynthEventRef;
 pub(crate) use task_filter::TaskFilter;
 
 /// A trace event in one of the tracing directories, with a reference on the event.

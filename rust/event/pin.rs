@@ -4,12 +4,12 @@
 
 use super::{
     file::EventFileRef,
-    list::find_locked, //
+    list::find_locked,
+    synth_ref::SynthEventRef, //
 };
 use crate::rust::{
     bindings,
     instance::Instance,
-    synthetic::SynthEventRef,
     tracefs::EventName, //
 };
 use core::ptr::{

@@ -5,7 +5,7 @@
  * arguments are numbers, and pass it on, at a fifth of the cost of the ring buffer.
  *
  * In all other cases the kernel's handler gets the hit, and calls the trigger of the file, too
- * (rust/event_file.c): if other files are enabled, or perf; if event probes are on ours; or if
+ * (event/event_file.c): if other files are enabled, or perf; if event probes are on ours; or if
  * rhist does more with the hit than count it. The same holds for probes that are added to the event
  * later.
  */
@@ -20,8 +20,8 @@
 #include <linux/unaligned.h>
 
 #include "handlers.h"
-#include "probe.h"
-#include "../event_file.h"
+#include "record.h"
+#include "../event/own_file.h"
 #include "../memory.h"
 #include "layouts_generated.h"
 
@@ -512,7 +512,7 @@ static struct list_head *probes_of(struct trace_event_call *call)
 
 /*
  * Replace the handlers of an event's probes by ours, which count its hits for @probed once
- * rust/event_file.c has put the result into the event's file. Returns NULL if none was replaced.
+ * event/event_file.c has put the result into the event's file. Returns NULL if none was replaced.
  * event_mutex is held: it protects the list of probes.
  */
 struct rhist_handled *rhist_handlers_set(struct trace_event_call *call, const struct rhist_probed *probed)

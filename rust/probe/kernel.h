@@ -60,6 +60,6 @@
 #include <media/videobuf2-v4l2.h>
 #endif
 
-#include "probe.h"
+#include "record.h"
 
 #endif

@@ -9,7 +9,8 @@
 #include <linux/trace_events.h>
 #include <linux/tracepoint.h>
 
-#include "probe.h"
+#include "record.h"
+#include "synthetic.h"
 #include "../synthetic.h"
 #include "layouts_generated.h"
 

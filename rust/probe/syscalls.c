@@ -11,7 +11,8 @@
 #include <trace/syscall.h>
 #include <asm/syscall.h>
 
-#include "probe.h"
+#include "record.h"
+#include "syscalls.h"
 
 #ifdef CONFIG_FTRACE_SYSCALLS
 

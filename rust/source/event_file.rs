@@ -2,10 +2,10 @@
 
 //! The source for every event: the event's own probe, with a `trace_event_file` of rhist.
 //!
-//! The file belongs to the instance `rhist` (`rust/event_file.c`). So the probe makes a record in
-//! the ring buffer of that instance, calls the triggers on the list of the file with it, and
-//! discards it, since the file is always soft-disabled. It shares neither lists nor flags with the
-//! kernel's files. Mostly the record is not in the ring buffer, but in a page for such records
+//! The file belongs to the instance `rhist` (`rust/event/event_file.c`). So the probe makes a
+//! record in the ring buffer of that instance, calls the triggers on the list of the file with it,
+//! and discards it, since the file is always soft-disabled. It shares neither lists nor flags with
+//! the kernel's files. Mostly the record is not in the ring buffer, but in a page for such records
 //! (`Instance::set_trigger`).
 //!
 //! Most hits of kprobe events and fprobe events that are only counted do not get that far: handlers

@@ -6,6 +6,7 @@
 //! record to a [`Receiver`], with a [`PreemptOff`].
 
 pub(crate) mod event_file;
+pub(crate) mod handlers;
 pub(crate) mod marker;
 pub(crate) mod probe;
 pub(crate) mod trigger;

@@ -50,7 +50,7 @@ impl Records {
     /// `ENOMEM`, and with `EBUSY` if it exists already.
     pub(crate) fn new() -> Result<Self> {
         // SAFETY: The function fails if the memory exists; otherwise no probe is connected.
-        to_result(unsafe { bindings::rhist_probes_init() })?;
+        to_result(unsafe { bindings::rhist_records_init() })?;
         Ok(Self(()))
     }
 }
@@ -58,7 +58,7 @@ impl Records {
 impl Drop for Records {
     fn drop(&mut self) {
         // SAFETY: Each connected probe holds a reference to `self`, so none is connected.
-        unsafe { bindings::rhist_probes_exit() }
+        unsafe { bindings::rhist_records_exit() }
     }
 }
 
@@ -176,7 +176,7 @@ impl<R: Receiver> Source for Probe<R> {
     }
 }
 
-/// Defines the functions that probes call (`rust/probe/probe.h`), for the only type that receives
+/// Defines the functions that probes call (`rust/probe/record.h`), for the only type that receives
 /// their hits: an indirect call would cost more than all the rest.
 macro_rules! probe_entry_points {
     ($receiver:ty) => {
@@ -192,7 +192,7 @@ macro_rules! probe_entry_points {
             size: usize,
             cpu: u32,
         ) {
-            // SAFETY: The probes in C fulfil these requirements: see `rust/probe/probe.h`.
+            // SAFETY: The probes in C fulfil these requirements: see `rust/probe/record.h`.
             unsafe { $crate::rust::source::probe::hit::<$receiver>(probed, record, size, cpu) }
         }
 
@@ -210,7 +210,8 @@ macro_rules! probe_entry_points {
             cpu: u32,
             frame: *const $crate::rust::source::probe::ProbeFrame,
         ) {
-            // SAFETY: `rhist_probe_hit_slow()` fulfils these requirements: see `rust/probe.c`.
+            // SAFETY: `rhist_probe_hit_slow()` fulfils these requirements: see
+            // `rust/probe/record.c`.
             unsafe {
                 $crate::rust::source::probe::hit_all::<$receiver>(probed, record, size, cpu, frame)
             }
@@ -231,7 +232,7 @@ macro_rules! probe_entry_points {
             frame: *const $crate::rust::source::probe::ProbeFrame,
         ) {
             // SAFETY: `rhist_trigger_hit_slow()` fulfils these requirements: see
-            // `rust/event_file.c`.
+            // `rust/event/event_file.c`.
             unsafe {
                 $crate::rust::source::trigger::hit_all::<$receiver>(
                     receiver, record, size, cpu, frame,
@@ -247,7 +248,7 @@ macro_rules! probe_entry_points {
         #[no_mangle]
         #[cold]
         unsafe extern "C" fn rhist_probe_lost(probed: *const $crate::rust::source::probe::Probed) {
-            // SAFETY: The probes in C fulfil these requirements: see `rust/probe/probe.h`.
+            // SAFETY: The probes in C fulfil these requirements: see `rust/probe/record.h`.
             unsafe { $crate::rust::source::probe::lost::<$receiver>(probed) }
         }
     };

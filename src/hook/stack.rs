@@ -19,6 +19,7 @@ use crate::{
     rust::{
         event::Event,
         function,
+        source::handlers,
         stack::{
             self,
             Frame, //
@@ -176,8 +177,8 @@ impl Handlers {
     pub(crate) fn shared() -> Result<Self> {
         let addresses = function::addresses(&NAMES)?;
         let kernels = addresses.into_iter().zip(HANDLERS.iter().map(|(_, b)| *b));
-        let probes = stack::syscall_handlers().map(|address| (address, Between::Tracepoint));
-        let ours = stack::probe_handlers().map(|address| (address, Between::Nothing));
+        let probes = handlers::of_syscalls().map(|address| (address, Between::Tracepoint));
+        let ours = handlers::of_probe_events().map(|address| (address, Between::Nothing));
         let handlers = all(Iterator::chain(Iterator::chain(kernels, probes), ours))?;
         let caller = function::address(c"event_triggers_call");
         Ok(Self {
@@ -190,7 +191,7 @@ impl Handlers {
     /// Creates the handlers of `event`; `None` if it has no tracepoint of its own. Fails with
     /// `ENOMEM`.
     pub(crate) fn of(event: &Event) -> Result<Option<Self>> {
-        let Some(addresses) = stack::handlers(event) else {
+        let Some(addresses) = handlers::of_event(event) else {
             return Ok(None);
         };
         let handlers = all(addresses.map(|address| (address, Between::Tracepoint)))?;

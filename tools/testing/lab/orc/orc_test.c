@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Compares the rules of rust/orc.c, which is compiled into this, with the tables of the kernel's
- * unwinder.
+ * Compares the rules of rust/stack/orc.c, which is compiled into this, with the tables of the
+ * kernel's unwinder.
  *
- * The unwinder is a black box to rust/orc.c, which sees only the results for a made-up stack. Here
- * the tables are read, and the right rule of each address is derived from them. So two ways lead to
- * the same rule, which have nothing in common but its format.
+ * The unwinder is a black box to orc.c, which sees only the results for a made-up stack. Here the
+ * tables are read, and the right rule of each address is derived from them. So two ways lead to the
+ * same rule, which have nothing in common but its format.
  *
  * The kernel exports none of these tables, so the addresses are parameters, by the names that they
  * have in /proc/kallsyms. (Calling kallsyms_lookup_name() would not work: with IBT or CFI, the
@@ -38,13 +38,13 @@
 #include <asm/text-patching.h>
 
 /* rhist has the same functions, which does no harm, since neither module exports them. */
-#include "orc.c"
-#include "stack.c"
+#include "stack/orc.c"
+#include "stack/stack.c"
 #include "symbols.c"
 
 #include "orc_test.h"
 
-/* rust/orc.c does not compare this module's walks. */
+/* rust/stack/orc.c does not compare this module's walks. */
 struct rhist_parameters rhist_parameters = { .stack_check = UINT_MAX };
 
 static unsigned long stext, etext, sinittext, einittext;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Stacks by rules that are learned from the kernel's unwinder (rust/orc.c): here each one is
+# Stacks by rules that are learned from the kernel's unwinder (rust/stack/orc.c): here each one is
 # compared with the unwinder's, in every context, while return addresses are replaced by kretprobes
 # and the function graph tracer. The first difference would end the use of rules, and show in
 # hist_stats.

@@ -14,9 +14,9 @@
 #include <linux/trace_events.h>
 #include <linux/tracepoint.h>
 
-#include "compat.h"
 #include "event.h"
-#include "event_file.h"
+#include "event_probe.h"
+#include "../compat.h"
 #include "layouts_generated.h"
 
 const char *rhist_event_name(struct trace_event_call *call)

@@ -28,10 +28,10 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "module.h"
 #include "orc.h"
 #include "stack.h"
-#include "symbols.h"
+#include "../module.h"
+#include "../symbols.h"
 
 #ifdef CONFIG_UNWINDER_ORC
 

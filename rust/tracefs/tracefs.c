@@ -28,8 +28,8 @@
 #include <linux/uio.h>
 #include <linux/user_namespace.h>
 
-#include "compat.h"
 #include "tracefs.h"
+#include "../compat.h"
 #include "layouts_generated.h"
 
 /*

@@ -33,8 +33,6 @@ static __always_inline void rhist_frame_of_caller(struct rhist_frame *frame)
 
 void rhist_frame_here(struct rhist_frame *frame);
 unsigned int rhist_stack_unwind(const struct rhist_frame *frame, unsigned long *entries, unsigned int n);
-unsigned int rhist_stack_save(const struct rhist_frame *frame, unsigned long *entries,
-			      unsigned int n);
 bool rhist_interrupt_stack_suffices(void);
 bool rhist_stack_suffices_outlined(void);
 

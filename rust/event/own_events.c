@@ -22,8 +22,8 @@
 #include <linux/trace.h>
 #include <linux/trace_events.h>
 
-#include "compat.h"
 #include "own_events.h"
+#include "../compat.h"
 
 static DEFINE_MUTEX(sync_lock);
 

@@ -11,16 +11,15 @@
  * An event has one file here, however many users: the kernel keeps one file per instance for each
  * system call (trace_array.enter_syscall_files).
  *
- * Event probes (kernel/trace/trace_eprobe.c) are events that are made in a trigger of another
- * event, the target. enable_eprobe() adds that trigger to the file that the target has in the
- * instance of the event probe's own file, and only for the first file that is enabled. So with a
- * file of ours it would find no target, or would find the event probe enabled already, or take the
- * trigger of another instance away when it is disabled. Therefore an event probe is copied: the
- * copy is enabled here only, and its target is a file of ours, which the kernel finds since it is
- * on the list of the instance during that call.
+ * An event probe has its hits in a trigger of its target. enable_eprobe() adds that trigger to the
+ * file that the target has in the instance of the event probe's own file, and only for the first
+ * file that is enabled. So with a file of ours it would find no target, or would find the event
+ * probe enabled already, or take the trigger of another instance away when it is disabled.
+ * Therefore an event probe is copied: the copy is enabled here only, and its target is a file of
+ * ours, which the kernel finds since it is on the list of the instance during that call.
  *
  * All functions are called with event_mutex held, except rhist_event_file_put(),
- * rhist_event_file_has_handlers(), rhist_event_target() and rhist_trigger_hit_slow().
+ * rhist_event_file_has_handlers() and rhist_trigger_hit_slow().
  */
 #include <linux/err.h>
 #include <linux/list.h>
@@ -33,154 +32,13 @@
 
 #include "event.h"
 #include "event_file.h"
-#include "probe/handlers.h"
-#include "stack.h"
-#include "layouts_generated.h"
+#include "event_probe.h"
+#include "own_file.h"
+#include "../probe/handlers.h"
+#include "../stack/stack.h"
 
 /* All connected files; protected by event_mutex. */
 static LIST_HEAD(files);
-
-#if RHIST_EVENT_PROBES
-
-/* Return the event probe of an event, or NULL for other events. It stays as long as the event. */
-static struct trace_eprobe *event_probe(const struct trace_event_call *call)
-{
-	const struct list_head *probes;
-
-	if (!(call->flags & TRACE_EVENT_FL_EPROBE))
-		return NULL;
-	/* The list has a single item: the kernel refuses another event probe of the same name. */
-	probes = (void *)call - TRACE_PROBE_EVENT__CALL + TRACE_PROBE_EVENT__PROBES;
-	return list_first_entry(probes, struct trace_eprobe, tp.list);
-}
-
-/*
- * Copy an event probe, but not the objects that it points to: the caller keeps the event from being
- * removed.
- */
-static int copy_event_probe(struct rhist_event_file *file, const struct trace_eprobe *ep)
-{
-	struct trace_eprobe *copy = kmemdup(ep, struct_size(ep, tp.args, ep->tp.nr_args), GFP_KERNEL);
-	void *event = kmemdup((void *)file->call - TRACE_PROBE_EVENT__CALL, TRACE_PROBE_EVENT__FILTER, GFP_KERNEL);
-
-	file->probe = copy;
-	file->probe_event = event;
-	if (!copy || !event)
-		return -ENOMEM;
-	*(unsigned int *)(event + TRACE_PROBE_EVENT__FLAGS) = 0;
-	INIT_LIST_HEAD(event + TRACE_PROBE_EVENT__FILES);
-	INIT_LIST_HEAD(event + TRACE_PROBE_EVENT__PROBES);
-	list_add(&copy->tp.list, event + TRACE_PROBE_EVENT__PROBES);
-	copy->tp.event = event;
-	file->file.event_call = event + TRACE_PROBE_EVENT__CALL;
-	return 0;
-}
-
-static struct trace_event_call *target_of(const struct trace_eprobe *ep)
-{
-	return ep->event;
-}
-
-/* Replacement for the operations of a dynamic event while it is pinned. */
-struct pinned_ops {
-	struct dyn_event_operations ops;
-	struct dyn_event_operations *unpinned;
-	unsigned int pins;
-};
-
-static bool pinned_is_busy(struct dyn_event *event)
-{
-	return true;
-}
-
-static int pinned_free(struct dyn_event *event)
-{
-	return -EBUSY;
-}
-
-static struct pinned_ops *pinned_ops(const struct trace_eprobe *ep)
-{
-	struct dyn_event_operations *ops = ep->devent.ops;
-
-	return ops->free == pinned_free ? container_of(ops, struct pinned_ops, ops) : NULL;
-}
-
-/*
- * Keep an event probe from being removed: removing it fails with -EBUSY, as if it were enabled. The
- * kernel uses the operations of a dynamic event with event_mutex held. Task context; returns 0 or
- * -ENOMEM.
- */
-int rhist_event_probe_pin(struct trace_event_call *call)
-{
-	struct trace_eprobe *ep = event_probe(call);
-	struct pinned_ops *pinned = pinned_ops(ep);
-
-	if (!pinned) {
-		pinned = kzalloc(sizeof(*pinned), GFP_KERNEL);
-		if (!pinned)
-			return -ENOMEM;
-		pinned->unpinned = ep->devent.ops;
-		pinned->ops = *ep->devent.ops;
-		pinned->ops.is_busy = pinned_is_busy;
-		pinned->ops.free = pinned_free;
-		ep->devent.ops = &pinned->ops;
-	}
-	pinned->pins++;
-	return 0;
-}
-
-/* Undo rhist_event_probe_pin(). event_mutex held, task context. */
-void rhist_event_probe_unpin(struct trace_event_call *call)
-{
-	struct trace_eprobe *ep = event_probe(call);
-	struct pinned_ops *pinned = pinned_ops(ep);
-
-	if (--pinned->pins)
-		return;
-	ep->devent.ops = pinned->unpinned;
-	kfree(pinned);
-}
-
-#else
-
-struct trace_eprobe;
-
-static struct trace_eprobe *event_probe(const struct trace_event_call *call)
-{
-	return NULL;
-}
-
-static int copy_event_probe(struct rhist_event_file *file, const struct trace_eprobe *ep)
-{
-	return -ENODEV;
-}
-
-static struct trace_event_call *target_of(const struct trace_eprobe *ep)
-{
-	return NULL;
-}
-
-int rhist_event_probe_pin(struct trace_event_call *call)
-{
-	return -ENODEV;
-}
-
-void rhist_event_probe_unpin(struct trace_event_call *call)
-{
-}
-
-#endif
-
-/*
- * Return the target of an event probe, whose hits cause the hits of @call; for any other event
- * @call itself. Task context; the event is referenced, and so keeps its target.
- */
-struct trace_event_call *rhist_event_target(struct trace_event_call *call)
-{
-	const struct trace_eprobe *ep = event_probe(call);
-
-	return ep ? target_of(ep) : call;
-}
 
 /**
  * rhist_event_file_put - put a reference
@@ -197,8 +55,7 @@ void rhist_event_file_put(struct rhist_event_file *file)
 		return;
 	if (file->target)
 		rhist_event_file_put(file->target);
-	kfree(file->probe);
-	kfree(file->probe_event);
+	rhist_event_probe_free(&file->copy);
 	kfree(file);
 }
 
@@ -296,7 +153,7 @@ bool rhist_event_file_has_handlers(const struct rhist_event_file *file)
 struct rhist_event_file *rhist_event_file_connect(struct trace_array *tr, struct trace_event_call *call,
 						  struct event_trigger_data *data, const struct rhist_probed *probed)
 {
-	const struct trace_eprobe *ep = event_probe(call);
+	struct trace_event_call *target = rhist_event_target(call);
 	struct rhist_event_file *file;
 	int err = 0;
 
@@ -318,10 +175,11 @@ struct rhist_event_file *rhist_event_file_connect(struct trace_array *tr, struct
 	file = new_file(tr, call);
 	if (!file)
 		return ERR_PTR(-ENOMEM);
-	if (ep) {
-		err = copy_event_probe(file, ep);
+	if (target != call) {
+		err = rhist_event_probe_copy(&file->copy, call);
 		if (!err) {
-			file->target = rhist_event_file_connect(tr, target_of(ep), NULL, NULL);
+			file->file.event_call = file->copy.call;
+			file->target = rhist_event_file_connect(tr, target, NULL, NULL);
 			err = PTR_ERR_OR_ZERO(file->target);
 		}
 		if (err)

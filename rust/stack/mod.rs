@@ -5,11 +5,7 @@
 //! C headers: `include/linux/stacktrace.h`, `arch/x86/include/asm/unwind.h`,
 //! `arch/um/include/asm/stacktrace.h`.
 
-use super::{
-    bindings,
-    event::Event,
-    source::probe, //
-};
+use super::bindings;
 use crate::sync::PreemptOff;
 use core::mem::MaybeUninit;
 
@@ -57,8 +53,8 @@ pub(crate) fn with_frame(before: usize, run: impl FnOnce(Frame<'_>)) {
     }
 }
 
-/// Rules by which stacks are walked, learned from the kernel's unwinder: see `rust/orc.c`. Dropping
-/// it ends that: [`save`] must not be called afterwards.
+/// Rules by which stacks are walked, learned from the kernel's unwinder: see `rust/stack/orc.c`.
+/// Dropping it ends that: [`save`] must not be called afterwards.
 pub(crate) struct Rules(());
 
 impl Rules {
@@ -164,36 +160,4 @@ pub(crate) fn save<'p>(
 pub(crate) fn suffices(_preempt: PreemptOff<'_>) -> bool {
     // SAFETY: Preemption is off.
     unsafe { bindings::rhist_stack_suffices_outlined() }
-}
-
-/// Returns the addresses of rhist's probes for the tracepoints of all system calls.
-pub(crate) fn syscall_handlers() -> [usize; 2] {
-    let mut probes = [0; 2];
-    // SAFETY: The function writes two addresses to `probes`.
-    unsafe { bindings::rhist_syscall_probes(probes.as_mut_ptr()) };
-    probes
-}
-
-/// Returns the addresses of rhist's handlers for kprobe events and fprobe events; 0 for a missing
-/// one.
-pub(crate) fn probe_handlers() -> [usize; bindings::RHIST_HANDLERS as usize] {
-    let mut handlers = [0; bindings::RHIST_HANDLERS as usize];
-    // SAFETY: The function writes as many addresses as `handlers` has items.
-    unsafe { bindings::rhist_handlers(handlers.as_mut_ptr()) };
-    handlers
-}
-
-/// Returns the functions that may be on the stack of a hit of `event`: the kernel's probe, rhist's
-/// probe (0 if it has none), and the iterator that calls them if the tracepoint has several probes.
-/// `None` if the event does not have its own tracepoint.
-pub(crate) fn handlers(event: &Event) -> Option<[usize; 3]> {
-    let ours = probe::find(event).map_or(0, |probe| probe.as_ptr() as usize);
-    // SAFETY: `Event` keeps its event registered, and so its class and its tracepoint, which do not
-    // change.
-    unsafe {
-        match bindings::rhist_event_iterator(event.call()) {
-            0 => None,
-            iterator => Some([(*(*event.call()).class).probe as usize, ours, iterator]),
-        }
-    }
 }
