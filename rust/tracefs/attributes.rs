@@ -3,17 +3,17 @@
 //! Mode and owner of rhist's files and directories.
 //!
 //! A mirrored file or directory has the mode and owner of the kernel's: see `copy_mode_and_owner()`
-//! in `rust/tracefs.c`. rhist's own files, and the top directory, have modes and owners of their
-//! own.
+//! in `rust/tracefs/tracefs.c`. rhist's own files, and the top directory, have modes and owners of
+//! their own.
 //!
 //! All functions are called in task context. The VFS holds a reference on the inode, but for a path
 //! walk under RCU.
 
 use super::{
     gate::ModulePin,
+    node::NodeOps,
     object::{
         object_of,
-        NodeOps,
         Object, //
     },
 };

@@ -177,6 +177,16 @@ pub(super) unsafe fn name_of(dentry: *mut bindings::dentry) -> *const ffi::c_uch
     unsafe { (*bindings::rhist_name_of(dentry)).name }
 }
 
+/// Returns the dentry that a file was opened by. The file holds a reference on it.
+///
+/// # Safety
+///
+/// `file` must be open, or being opened.
+pub(super) unsafe fn dentry_of(file: *mut bindings::file) -> *mut bindings::dentry {
+    // SAFETY: The file is valid.
+    unsafe { bindings::rhist_dentry_of(file) }
+}
+
 impl Clone for Dentry {
     fn clone(&self) -> Self {
         // SAFETY: By the type invariant the dentry is referenced, so another reference may be

@@ -10,15 +10,15 @@
 //! directory first: see [`Unlocked`].
 
 use super::{
+    dentry::dentry_of,
     gate::{
         self,
         ModulePin, //
     },
+    node::NodeOps,
     object::{
-        dentry_of,
         forget,
         object_of,
-        NodeOps,
         Object, //
     },
 };

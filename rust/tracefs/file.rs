@@ -6,21 +6,27 @@
 //! being opened.
 
 use super::{
+    dentry::{
+        dentry_of,
+        Dentry, //
+    },
     gate::{
         self,
         ModulePin, //
     },
+    kernel_file::{
+        KernelFile,
+        UserBuffer, //
+    },
+    node::{
+        Contents,
+        NodeOps, //
+    },
     object::{
-        dentry_of,
         forget,
         object_of,
-        Contents,
-        NodeOps,
         Object, //
     },
-    Dentry,
-    KernelFile,
-    UserBuffer, //
 };
 use crate::rust::{
     bindings,

@@ -2,8 +2,8 @@
 
 //! Pinning the module while a file is open.
 //!
-//! See `gate` in `rust/tracefs.c`: before it calls `open`, the VFS pins the gate and not the
-//! module.
+//! See `gate` in `rust/tracefs/tracefs.c`: before it calls `open`, the VFS pins the gate and not
+//! the module.
 
 use crate::rust::bindings;
 use kernel::prelude::*;

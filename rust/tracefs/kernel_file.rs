@@ -3,9 +3,11 @@
 //! Open files of the kernel, for rhist's files that replace them.
 
 use super::{
-    dentry::Dentry,
-    object::dentry_of,
-    TracingDir, //
+    dentry::{
+        dentry_of,
+        Dentry, //
+    },
+    tracing_dir::TracingDir, //
 };
 use crate::rust::{
     bindings,
@@ -113,7 +115,7 @@ impl KernelFile {
         path: &[&CStr],
         flags: u32,
     ) -> Result<Self> {
-        let mut real = dir.0.clone();
+        let mut real = dir.dentry().clone();
         for name in path {
             real = real.lookup(name.to_bytes())?;
         }
