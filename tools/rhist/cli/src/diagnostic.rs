@@ -24,6 +24,10 @@ use rhist_core::tracefs::events::EventName;
 use rhist_core::tracefs::events::ResolveError;
 
 use crate::probe;
+use crate::screen::lines;
+
+/// Exit status for invalid input.
+pub const USAGE: u8 = 2;
 
 /// An error in a text. `main` prints it if it is the cause of an [`anyhow::Error`].
 #[derive(Clone, Debug)]
@@ -230,6 +234,11 @@ fn no_function(error: &WriteError, symbols: impl FnOnce() -> String) -> Option<D
         definition,
         problem.near(&near),
     ))
+}
+
+/// Prints an error. Escapes it, since it may quote a file.
+pub fn complain(error: &anyhow::Error) {
+    say!("rhist: {}", lines(&format!("{error:#}")));
 }
 
 #[cfg(test)]

@@ -13,32 +13,32 @@ macro_rules! say {
     }};
 }
 
-pub mod args;
+pub mod command_line;
 pub mod commands;
 mod complete;
 pub mod diagnostic;
-mod measure;
+pub mod options;
 mod probe;
 pub mod query;
 pub mod recipes;
+mod run;
 pub mod screen;
 mod serve;
 mod signals;
-mod top;
 
 use std::io;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Exit status for invalid input.
-const USAGE: u8 = 2;
+use command_line::CommandLine;
+use diagnostic::USAGE;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     complete::run();
-    let result = args::Args::parse_from(std::env::args_os())
+    let result = CommandLine::parse_from(std::env::args_os())
         .map_err(anyhow::Error::from)
-        .and_then(commands::run);
+        .and_then(CommandLine::run);
     match result {
         Ok(code) => code,
         Err(error) => failed(&error),
@@ -56,10 +56,10 @@ fn failed(error: &anyhow::Error) -> ExitCode {
     }
     match error.downcast_ref::<diagnostic::Diagnostic>() {
         Some(diagnostic) => diagnostic.print(),
-        None => complain(error),
+        None => diagnostic::complain(error),
     }
     // Errors of input files are wrapped, so a plain I/O error concerns the output.
-    match error.is::<measure::Failed>() || error.is::<io::Error>() {
+    match error.is::<run::Failed>() || error.is::<io::Error>() {
         true => ExitCode::FAILURE,
         false => ExitCode::from(USAGE),
     }
@@ -72,11 +72,6 @@ fn usage(error: &clap::Error) -> ExitCode {
         Ok(()) if error.use_stderr() => ExitCode::from(USAGE),
         Ok(()) => ExitCode::SUCCESS,
     }
-}
-
-/// Prints an error. Escapes it, since it may quote a file.
-pub(crate) fn complain(error: &anyhow::Error) {
-    say!("rhist: {}", screen::lines(&format!("{error:#}")));
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The question of a command line: a recipe, `count`, or `between`.
+//! A question before it is planned for a machine: a recipe, `count`, or `between`.
 
 mod subject;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::Context;
 use anyhow::bail;
-use clap::Arg;
-use clap::ArgAction;
-use clap::ArgMatches;
-use clap::Args as _;
-use clap::FromArgMatches;
 use rhist_core::grammar::check_filter;
 use rhist_core::grammar::check_key;
 use rhist_core::grammar::check_plain_value;
@@ -25,17 +19,18 @@ use rhist_core::plan::Options;
 use rhist_core::plan::Plan;
 use rhist_core::plan::Plans;
 use rhist_core::problem::Problem;
+use rhist_core::quantity;
 use rhist_core::question::Backend;
 use rhist_core::question::Question;
 use rhist_core::recipe::Count;
 use rhist_core::recipe::FilterAt;
 use rhist_core::recipe::Measure;
 use rhist_core::recipe::Point;
-use rhist_core::recipe::Recipe;
 use rhist_core::recipe::UnitName;
 use rhist_core::run;
 use rhist_core::suggest;
 use rhist_core::table::BucketUnit;
+use rhist_core::table::Unit;
 use rhist_core::tracefs::Tracefs;
 use rhist_core::tracefs::events::EventName;
 use rhist_core::tracefs::format::Format;
@@ -43,19 +38,11 @@ use rustix::time::ClockId;
 use rustix::time::clock_getres;
 use subject::common;
 
-use crate::args::BetweenArgs;
-use crate::args::Common;
-use crate::args::CountArgs;
-use crate::args::RunArgs;
-use crate::args::commands;
-use crate::args::known;
-use crate::args::with_common;
 use crate::diagnostic;
 use crate::diagnostic::Written;
+use crate::options::Common;
+use crate::options::RunArgs;
 use crate::probe;
-use crate::recipes;
-use crate::screen::lines;
-use crate::screen::plain;
 
 /// A question to measure, before it is planned for a machine.
 #[derive(Debug)]
@@ -79,159 +66,87 @@ pub struct Query {
 }
 
 impl Query {
-    /// Parses a command line that begins with the name of a recipe, `count` or `between`. `before`
-    /// contains the options in front of it.
-    pub fn parse(words: &[OsString], before: &Common) -> anyhow::Result<Self> {
-        let Some(name) = words.first() else {
-            bail!("what is to be measured? See rhist ls recipes")
-        };
-        let name = name.to_string_lossy().into_owned();
-        match name.as_str() {
-            "count" => {
-                let matches = parse_words(CountArgs::augment_args(command(&name)), words)?;
-                let common = before.with(Common::of(&matches));
-                Self::count(CountArgs::from_arg_matches(&matches)?, common)
-            }
-            "between" => {
-                let matches = parse_words(BetweenArgs::augment_args(command(&name)), words)?;
-                let common = before.with(Common::of(&matches));
-                Self::between(BetweenArgs::from_arg_matches(&matches)?, common)
-            }
-            _ => Self::recipe(&name, words, before),
+    /// A recipe's question. `values` has its arguments.
+    pub fn recipe(
+        name: &str,
+        summary: &str,
+        measure: &Measure,
+        values: BTreeMap<String, String>,
+        run: RunArgs,
+        common: Common,
+    ) -> Self {
+        Self {
+            values,
+            ..Self::new(name, summary.to_owned(), measure.clone(), run, common)
         }
     }
 
-    fn recipe(name: &str, words: &[OsString], before: &Common) -> anyhow::Result<Self> {
-        let Some(recipe) = recipes::find(name)? else {
-            let commands = commands();
-            if commands.iter().any(|command| command == name) {
-                bail!("{name} measures nothing: a recipe, count or between is needed here")
-            }
-            if let Some(instead) = recipes::instead(name) {
-                bail!("there is no recipe {name}, since histograms have no {instead}");
-            }
-            if name.starts_with('-') {
-                bail!("there is no option {} here", plain(name));
-            }
-            let names = recipes::names();
-            let names = names.iter().chain(&commands).map(String::as_str);
-            return Err(diagnostic::unknown_name("RECIPE", name, "recipe", names).into());
+    /// Question of `rhist count`. `count` has its values, without the event.
+    pub fn count(event: &str, count: Count, run: RunArgs, common: Common) -> anyhow::Result<Self> {
+        let mut probes = probe::Probes::default();
+        let measure = Measure {
+            noun: "events".to_owned(),
+            count: vec![Count {
+                event: probes.event(event)?,
+                ..count
+            }],
+            probes: probes.definitions.clone(),
+            ..Measure::default()
         };
-        let matches = parse_words(recipe_command(name, &recipe), words)?;
-        let mut chosen = None;
-        for variant in recipe.variants.keys() {
-            if matches.get_flag(variant)
-                && let Some(other) = chosen.replace(variant)
-            {
-                bail!("--{other} and --{variant} are two ways to measure: take one of them");
-            }
-        }
-        let (summary, measure) = match chosen.and_then(|name| recipe.variants.get(name)) {
-            Some(variant) => (variant.summary.clone(), variant.measure.clone()),
-            None => (recipe.summary.clone(), recipe.measure.clone()),
+        let measure = Measure {
+            alternatives: probes.alternatives(&measure),
+            ..measure
         };
-        let mut values = BTreeMap::new();
-        for arg in &recipe.args {
-            let value = matches.get_one::<String>(&arg.name).or(arg.default.as_ref());
-            let Some(value) = value else {
-                bail!("{name}: {} is missing: {}", arg.name.to_uppercase(), arg.help)
-            };
-            values.insert(arg.name.clone(), value.clone());
-        }
-        let run = RunArgs::from_arg_matches(&matches)?;
-        let common = before.with(Common::of(&matches));
+        Ok(Self::new("count", format!("{event} counted"), measure, run, common))
+    }
+
+    /// Question of `rhist between`. `on` has the keys of both, as written.
+    pub fn between(start: &str, end: &str, on: &[String], run: RunArgs, common: Common) -> anyhow::Result<Self> {
+        let mut probes = probe::Probes::default();
+        let default = ["common_pid".to_owned()];
+        let (on_start, on_end): (Vec<_>, Vec<_>) = if on.is_empty() { &default } else { on }
+            .iter()
+            .map(|key| key.split_once('=').unwrap_or((key, key)))
+            .map(|(start, end)| (start.to_owned(), end.to_owned()))
+            .unzip();
+        let mut point = |event: &str, on| {
+            Ok::<_, anyhow::Error>(Point {
+                event: probes.event(event)?,
+                on,
+                ..Point::default()
+            })
+        };
+        let measure = Measure {
+            unit: UnitName::Ns,
+            noun: "times".to_owned(),
+            start: vec![point(start, on_start)?],
+            end: vec![point(end, on_end)?],
+            probes: probes.definitions.clone(),
+            ..Measure::default()
+        };
+        let measure = Measure {
+            alternatives: probes.alternatives(&measure),
+            ..measure
+        };
+        let summary = format!("time from {start} to {end}");
         Ok(Self {
+            has_default_key: on.is_empty(),
+            ..Self::new("between", summary, measure, run, common)
+        })
+    }
+
+    fn new(name: &str, summary: String, measure: Measure, run: RunArgs, common: Common) -> Self {
+        Self {
             name: name.to_owned(),
             summary,
             measure,
-            values,
+            values: BTreeMap::new(),
             has_default_key: false,
             unit: run.unit.map(BucketUnit::from).unwrap_or_default(),
             only_buckets: false,
             run,
             common,
-        })
-    }
-
-    /// Question of `rhist count`.
-    pub fn count(args: CountArgs, common: Common) -> anyhow::Result<Self> {
-        let mut probes = probe::Probes::default();
-        let event = probes.event(&args.event)?;
-        let count = Count {
-            event,
-            sum: args.sum,
-            stat: args.stat,
-            dist: args.dist,
-            ..Count::default()
-        };
-        let measure = Measure {
-            noun: "events".to_owned(),
-            probes: probes.definitions.clone(),
-            count: vec![count],
-            ..Measure::default()
-        };
-        let measure = Measure {
-            alternatives: probes.alternatives(&measure),
-            ..measure
-        };
-        let summary = format!("{} counted", args.event);
-        Ok(Self {
-            name: "count".to_owned(),
-            summary,
-            measure,
-            values: BTreeMap::new(),
-            has_default_key: false,
-            unit: args.run.unit.map(BucketUnit::from).unwrap_or_default(),
-            only_buckets: false,
-            run: args.run,
-            common,
-        })
-    }
-
-    /// Question of `rhist between`.
-    pub fn between(args: BetweenArgs, common: Common) -> anyhow::Result<Self> {
-        let mut probes = probe::Probes::default();
-        let default = ["common_pid".to_owned()];
-        let on = if args.on.is_empty() { &default[..] } else { &args.on };
-        let (on_start, on_end): (Vec<_>, Vec<_>) = on
-            .iter()
-            .map(|key| key.split_once('=').unwrap_or((key, key)))
-            .map(|(start, end)| (start.to_owned(), end.to_owned()))
-            .unzip();
-        let start = Point {
-            event: probes.event(&args.start)?,
-            on: on_start,
-            ..Point::default()
-        };
-        let end = Point {
-            event: probes.event(&args.end)?,
-            on: on_end,
-            ..Point::default()
-        };
-        let measure = Measure {
-            unit: UnitName::Ns,
-            noun: "times".to_owned(),
-            probes: probes.definitions.clone(),
-            start: vec![start],
-            end: vec![end],
-            ..Measure::default()
-        };
-        let measure = Measure {
-            alternatives: probes.alternatives(&measure),
-            ..measure
-        };
-        let summary = format!("time from {} to {}", args.start, args.end);
-        Ok(Self {
-            name: "between".to_owned(),
-            summary,
-            measure,
-            values: BTreeMap::new(),
-            has_default_key: args.on.is_empty(),
-            unit: args.run.unit.map(BucketUnit::from).unwrap_or_default(),
-            only_buckets: false,
-            run: args.run,
-            common,
-        })
+        }
     }
 
     /// Names of the keys that the result is shown by.
@@ -351,7 +266,7 @@ impl Query {
     fn bound(&self, option: &str, text: Option<&str>) -> anyhow::Result<Option<u64>> {
         match text {
             Some(text) if self.measure.unit == UnitName::Ns => {
-                let time = crate::measure::nanoseconds(text).with_context(|| option.to_owned())?;
+                let time = nanoseconds(text).with_context(|| option.to_owned())?;
                 Ok(Some(time))
             }
             Some(text) => bail!("{option} {text}: {} measures no times", self.name),
@@ -519,56 +434,6 @@ fn address(tracefs: &Tracefs, measure: &Measure) -> Option<String> {
 /// Initial PID namespace, whose numbers appear in events, as `/proc` names it (`PID_NS_INIT_INO`).
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
-/// Builds the command line of a recipe, for its help and for completion.
-pub fn recipe_command(name: &str, recipe: &Recipe) -> clap::Command {
-    let mut command = command(name);
-    for arg in &recipe.args {
-        command = command.arg(
-            Arg::new(arg.name.clone())
-                .help(plain(&arg.help))
-                .value_name(arg.name.to_uppercase())
-                .required(arg.default.is_none()),
-        );
-    }
-    for (name, variant) in &recipe.variants {
-        command = command.arg(
-            Arg::new(name.clone())
-                .long(name.clone())
-                .help(plain(&variant.summary))
-                .action(ArgAction::SetTrue),
-        );
-    }
-    let keys: Vec<&str> = recipe.measure.keys.keys().map(String::as_str).collect();
-    let keys = match keys.is_empty() {
-        true => String::new(),
-        false => format!("\n\nKeys for --by: {}", keys.join(", ")),
-    };
-    // Set last, or the doc comments of argument structs would replace it.
-    RunArgs::augment_args(command)
-        .about(plain(&recipe.summary))
-        .after_help(lines(&format!("{}{keys}", recipe.about.trim())))
-}
-
-/// Returns whether an argument or an option of all recipes has this name.
-pub fn is_option(name: &str) -> bool {
-    let mut command = RunArgs::augment_args(command("recipe"));
-    command.build();
-    command
-        .get_arguments()
-        .any(|arg| arg.get_id() == name || arg.get_long() == Some(name))
-}
-
-fn command(name: &str) -> clap::Command {
-    let command = clap::Command::new(name.to_owned()).bin_name(format!("rhist {name}"));
-    // Puts the common options last.
-    with_common(command, &known(name)).next_help_heading(None::<&str>)
-}
-
-fn parse_words(command: clap::Command, words: &[OsString]) -> anyhow::Result<ArgMatches> {
-    // Help counts as an error, too, and is printed by `main`.
-    Ok(command.try_get_matches_from(words)?)
-}
-
 /// Fills in the properties of this machine.
 pub fn machine() -> Question {
     Question {
@@ -621,4 +486,10 @@ fn read_proc(file: &str) -> String {
         .unwrap_or_default()
         .trim()
         .to_owned()
+}
+
+/// Parses a time, in nanoseconds.
+fn nanoseconds(text: &str) -> anyhow::Result<u64> {
+    let time = quantity::parse(text, Unit::Nanoseconds)?;
+    u64::try_from(time).with_context(|| format!("{text:?} is no time"))
 }

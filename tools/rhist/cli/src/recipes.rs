@@ -11,8 +11,8 @@ use anyhow::Context;
 use anyhow::bail;
 use rhist_core::recipe::Recipe;
 
-use crate::args::commands;
-use crate::query;
+use crate::options::commands;
+use crate::options::is_recipe_option;
 
 /// Names and texts of the package's recipes, sorted by name.
 const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/recipes.rs"));
@@ -87,11 +87,11 @@ fn own(name: &str, path: &Path) -> anyhow::Result<Option<Recipe>> {
         Ok(file) if !file.is_file() || file.len() > MAX_SIZE => bail!("this is no recipe"),
         Ok(_) => {}
     }
-    if commands().iter().any(|command| command == name) {
+    if commands().contains(&name) {
         bail!("{name} is a command of rhist: give the recipe another name");
     }
     let recipe = Recipe::parse(&fs::read_to_string(path)?)?;
-    if let Some(option) = recipe.names().find(|name| query::is_option(name)) {
+    if let Some(option) = recipe.names().find(|name| is_recipe_option(name)) {
         bail!("{option} is an option of all recipes: give the argument or variant another name");
     }
     Ok(Some(recipe))
@@ -146,7 +146,7 @@ mod tests {
         }
         assert_eq!(found("mine", "[variants.errors]\nsummary = \"v\"\n"), "a recipe");
         for command in commands() {
-            assert!(found(&command, "").starts_with(&format!("{command} is a command of rhist")));
+            assert!(found(command, "").starts_with(&format!("{command} is a command of rhist")));
         }
     }
 

@@ -6,9 +6,9 @@
 use std::ffi::OsString;
 
 use insta::assert_snapshot;
-use rhist::args::Common;
+use rhist::commands::words;
 use rhist::diagnostic::Diagnostic;
-use rhist::query::Query;
+use rhist::options::Common;
 use rhist_core::tracefs::Tracefs;
 
 /// Tracing directory with the events of the fixtures.
@@ -21,7 +21,7 @@ fn said(line: &[&str]) -> String {
         dry_run: true,
         ..Common::default()
     };
-    let result = Query::parse(&words, &common).and_then(|query| query.plans(&tracefs));
+    let result = words::query(&words, &common).and_then(|query| query.plans(&tracefs));
     match result {
         Ok(plans) => plans
             .iter()

@@ -15,8 +15,8 @@ use std::process::Output;
 use std::process::Stdio;
 
 use patience::wait_until;
-use rhist::args::Common;
-use rhist::query::Query;
+use rhist::commands::words;
+use rhist::options::Common;
 use rhist_core::cost;
 use rhist_core::journal::Journals;
 use rhist_core::recipe::NameKind;
@@ -144,7 +144,7 @@ fn counted_renames_are_recognized() {
         ..Common::default()
     };
     for event in ["task:task_rename", "task/task_rename", "task_rename"] {
-        let query = Query::parse(&["count", event].map(OsString::from), &common).unwrap();
+        let query = words::query(&["count", event].map(OsString::from), &common).unwrap();
         let plans = query.plans(&tracefs).unwrap();
         let error = cost::measure(&tracefs, &journals, &plans.best).unwrap_err();
         assert!(
@@ -163,7 +163,7 @@ fn an_event_needs_no_system() {
     };
     for event in ["irq:softirq_entry", "irq/softirq_entry", "softirq_entry"] {
         let words = ["count", event, "--by", "vec"].map(OsString::from);
-        let query = Query::parse(&words, &common).unwrap();
+        let query = words::query(&words, &common).unwrap();
         let plans = query.plans(&tracefs).unwrap();
         let names = plans.best.names(&tracefs);
         assert_eq!(

@@ -30,6 +30,7 @@ pub mod recipe;
 pub mod recording;
 pub mod run;
 pub mod service;
+pub mod sink;
 pub mod stats;
 pub mod suggest;
 pub mod table;

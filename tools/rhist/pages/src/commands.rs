@@ -8,7 +8,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::Roff;
 use clap_mangen::roff::bold;
 use clap_mangen::roff::roman;
-use rhist::args;
+use rhist::command_line;
 
 use crate::Page;
 use crate::recipes::Entry;
@@ -51,7 +51,7 @@ const SEE_ALSO: &str = "rhist-recipes(7), rhist-hist(7), rhist-exec(1), rhist(4)
 
 /// Pages of the program and its commands.
 pub fn pages(recipes: &[Entry]) -> anyhow::Result<Vec<Page>> {
-    let mut program = args::program();
+    let mut program = command_line::program();
     program.build();
     let commands: Vec<Command> = program
         .get_subcommands()

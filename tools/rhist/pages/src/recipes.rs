@@ -14,7 +14,7 @@ use clap_mangen::roff::Roff;
 use clap_mangen::roff::bold;
 use clap_mangen::roff::italic;
 use clap_mangen::roff::roman;
-use rhist::args::RunArgs;
+use rhist::options::RunArgs;
 use rhist_core::recipe::Recipe;
 
 use crate::Page;

@@ -18,10 +18,11 @@ use rhist_core::service::ConfigError;
 use rhist_core::service::Planner;
 use rhist_core::service::PushSettings;
 
-use crate::USAGE;
-use crate::args::BackendArg;
+use crate::diagnostic;
 use crate::diagnostic::Diagnostic;
-use crate::measure;
+use crate::diagnostic::USAGE;
+use crate::options::BackendArg;
+use crate::run;
 use crate::serve::WordsPlanner;
 
 /// Default folder of the configuration.
@@ -47,7 +48,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     push_settings(&config)?;
     // Any configuration needs a tracing directory.
-    measure::tracefs(BackendArg::Auto)?;
+    run::tracefs(BackendArg::Auto)?;
     let mut is_wrong = false;
     for wanted in &config.histograms {
         if let Err(problem) = WordsPlanner.plan(wanted, &Id::example()) {
@@ -97,7 +98,7 @@ pub fn read(folder: &Path) -> Option<Config> {
         Ok(config) => Some(config),
         Err(error) => {
             if let Err(error) = refused(error) {
-                crate::complain(&error);
+                diagnostic::complain(&error);
             }
             None
         }

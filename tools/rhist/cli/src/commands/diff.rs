@@ -17,8 +17,8 @@ use rhist_core::picture::Side;
 use rhist_core::question::Question;
 use rhist_core::recording::Reader;
 
-use crate::args::Common;
-use crate::args::Format;
+use crate::options::Common;
+use crate::options::Format;
 use crate::screen::Comparison;
 use crate::screen::Page;
 use crate::screen::Screen;

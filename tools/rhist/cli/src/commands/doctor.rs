@@ -16,7 +16,7 @@ use serde_json::Value;
 use serde_json::json;
 
 use super::ls::print;
-use crate::args::Format;
+use crate::options::Format;
 use crate::recipes;
 
 /// Questions that histograms cannot answer, with the tools that can.

@@ -183,15 +183,17 @@ fn exec(command: &[OsString]) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use clap::Args as _;
+    use clap::FromArgMatches;
+
     use super::*;
-    use crate::args::Command;
+    use crate::options;
 
     fn parsed(words: &[&str]) -> (Option<String>, Vec<OsString>) {
-        let args = crate::args::Args::parse_from(["rhist", "exec"].iter().chain(words)).unwrap();
-        match args.command {
-            Some(Command::Exec(args)) => (args.instance, args.command),
-            other => panic!("{other:?}"),
-        }
+        let command = Args::augment_args(options::command("exec"));
+        let matches = command.try_get_matches_from(["exec"].iter().chain(words)).unwrap();
+        let args = Args::from_arg_matches(&matches).unwrap();
+        (args.instance, args.command)
     }
 
     #[test]

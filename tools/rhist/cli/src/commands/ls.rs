@@ -15,11 +15,12 @@ use rhist_core::table::Text;
 use rhist_core::tracefs::events::EventName;
 use serde_json::json;
 
-use crate::args::BackendArg;
-use crate::args::Format;
+use crate::diagnostic;
 use crate::diagnostic::Diagnostic;
-use crate::measure;
+use crate::options::BackendArg;
+use crate::options::Format;
 use crate::recipes;
+use crate::run;
 
 /// Arguments of `rhist ls`.
 #[derive(Debug, clap::Args)]
@@ -48,7 +49,7 @@ enum What {
 pub fn run(args: &Args, format: Format) -> anyhow::Result<ExitCode> {
     let text = match &args.what {
         What::Events { pattern } => {
-            let events = measure::tracefs(BackendArg::Auto)?.events()?;
+            let events = run::tracefs(BackendArg::Auto)?.events()?;
             events_text(&select(events, pattern.as_deref())?, format)
         }
         What::Runs => runs_text(&Journals::find().list(), format),
@@ -174,7 +175,7 @@ fn recipes_text(
             Ok(None) => continue,
             // A broken recipe does not hide the others.
             Err(error) => {
-                crate::complain(&error);
+                diagnostic::complain(&error);
                 continue;
             }
         };

@@ -28,13 +28,14 @@ use rhist_core::question::Interval;
 use rhist_core::question::Question;
 use rhist_core::question::Reading;
 use rhist_core::recording::Reader;
+use rhist_core::sink::Sink;
 use rhist_core::tracefs::Tracefs;
 
-use crate::args::Common;
-use crate::args::seconds;
-use crate::measure;
-use crate::measure::Sink;
+use super::words;
+use crate::options::Common;
+use crate::options::seconds;
 use crate::query::Query;
+use crate::run;
 use crate::screen::lines;
 use crate::screen::until;
 use crate::signals::GRACE;
@@ -116,12 +117,12 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     if let Some(file) = &args.replay {
         return replay(args, Reader::open(file)?, endpoint, exporter, common.quiet);
     }
-    let mut query = Query::parse(&args.words, common)?;
+    let mut query = words::query(&args.words, common)?;
     query.common.check("push")?;
     query.run.interval = Some(interval(args, &query, &environment)?);
-    let (tracefs, plans) = measure::prepare(&query)?;
+    let (tracefs, plans) = run::prepare(&query)?;
     if query.common.dry_run {
-        return measure::dry_run(&tracefs, &plans.best);
+        return run::dry_run(&tracefs, &plans.best);
     }
     let url = endpoint.url().to_owned();
     let patience = endpoint.timeout;
@@ -140,7 +141,7 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
         is_quiet: query.common.quiet,
         intervals: 0,
     };
-    let result = measure::go(&query, &tracefs, &mut sink);
+    let result = run::go(&query, &tracefs, &mut sink);
     // Also sends the batches so far if the measurement ended in an error.
     let totals = sink.pusher.finish(patience);
     result?;
@@ -165,6 +166,8 @@ struct Pushed<'a> {
 }
 
 impl Sink for Pushed<'_> {
+    type Error = anyhow::Error;
+
     fn patience(&self) -> Duration {
         self.patience
     }
@@ -347,7 +350,7 @@ mod tests {
             let command = Args::augment_args(clap::Command::new("push"));
             let matches = command.try_get_matches_from(["push"].into_iter().chain(line.split(' ')));
             let args = Args::from_arg_matches(&matches.unwrap()).unwrap();
-            let query = Query::parse(&args.words, &Common::default()).unwrap();
+            let query = words::query(&args.words, &Common::default()).unwrap();
             let get = |name: &str| {
                 variable
                     .filter(|_| name == "OTEL_METRIC_EXPORT_INTERVAL")

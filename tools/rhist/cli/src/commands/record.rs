@@ -2,6 +2,7 @@
 
 //! `rhist record`: stores measurements in a file.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -12,23 +13,38 @@ use rhist_core::quantity;
 use rhist_core::question::Interval;
 use rhist_core::question::Reading;
 use rhist_core::recording::Writer;
+use rhist_core::sink::Sink;
 use rhist_core::tracefs::Tracefs;
 
-use crate::args::Common;
-use crate::args::RecordArgs;
-use crate::measure;
-use crate::measure::Sink;
-use crate::query::Query;
+use super::words;
+use crate::options::Common;
+use crate::run;
 use crate::screen::until;
 
+/// Arguments of `rhist record`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// The file that is made
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// What is measured: RECIPE, count, or between, with its options
+    #[arg(
+        value_name = "RECIPE",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required = true
+    )]
+    pub words: Vec<OsString>,
+}
+
 /// Measures, and writes each interval to the file.
-pub fn run(args: &RecordArgs, common: &Common) -> anyhow::Result<ExitCode> {
-    let mut query = Query::parse(&args.words, common)?;
+pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
+    let mut query = words::query(&args.words, common)?;
     query.common.check("record")?;
     query.run.interval.get_or_insert(1.0);
-    let (tracefs, plans) = measure::prepare(&query)?;
+    let (tracefs, plans) = run::prepare(&query)?;
     if query.common.dry_run {
-        return measure::dry_run(&tracefs, &plans.best);
+        return run::dry_run(&tracefs, &plans.best);
     }
     // Created before the triggers, so that an error about the file is reported at once.
     let writer = Writer::create(&args.file, &plans.best.question)?;
@@ -41,7 +57,7 @@ pub fn run(args: &RecordArgs, common: &Common) -> anyhow::Result<ExitCode> {
         is_quiet: query.common.quiet,
         intervals: 0,
     };
-    measure::go(&query, &tracefs, &mut recorder)
+    run::go(&query, &tracefs, &mut recorder)
 }
 
 struct Recorder<'a> {
@@ -55,6 +71,8 @@ struct Recorder<'a> {
 }
 
 impl Sink for Recorder<'_> {
+    type Error = anyhow::Error;
+
     fn begin(&mut self, plan: &Plan) -> anyhow::Result<()> {
         // The plan in use may be a fallback, with a different question.
         self.writer.set_question(&plan.question);

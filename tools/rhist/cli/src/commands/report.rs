@@ -16,8 +16,8 @@ use rhist_core::recording;
 use rhist_core::recording::Reader;
 use rhist_core::table::Table;
 
-use crate::args::Common;
-use crate::args::Format;
+use crate::options::Common;
+use crate::options::Format;
 use crate::screen::Page;
 use crate::screen::Screen;
 use crate::screen::View;

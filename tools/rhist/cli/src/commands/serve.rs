@@ -37,10 +37,13 @@ use signal_hook::consts::SIGTERM;
 use super::check;
 use super::push::tell;
 use super::push::tell_left;
-use crate::USAGE;
-use crate::args::BackendArg;
-use crate::measure;
+use crate::diagnostic;
+use crate::diagnostic::USAGE;
+use crate::options::BackendArg;
 use crate::query;
+use crate::run::Failed;
+use crate::run::guard;
+use crate::run::tracefs;
 use crate::screen::percent;
 use crate::serve::Hosts;
 use crate::serve::Request;
@@ -92,8 +95,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(USAGE));
     };
     let settings = check::push_settings(&config)?;
-    let tracefs = measure::tracefs(BackendArg::Auto)?;
-    let guard = measure::guard(&tracefs, &[SIGTERM, SIGINT], false, PATIENCE)?;
+    let tracefs = tracefs(BackendArg::Auto)?;
+    let guard = guard(&tracefs, &[SIGTERM, SIGINT], false, PATIENCE)?;
     let journals = Journals::find();
     for entries in run::reap(&tracefs, &journals, false).0 {
         say!("rhist: removed what was left of: rhist {}", entries.command);
@@ -140,7 +143,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
             .min();
         let wake = [end.as_fd(), again.as_fd()];
         let answer = &mut |request: &Request, server: &Server| scraper.answer(request, server);
-        let [is_over, is_again] = server.turn(wake, due, answer).context(measure::Failed)?;
+        let [is_over, is_again] = server.turn(wake, due, answer).context(Failed)?;
         if is_over {
             notify("STOPPING=1");
             scraper.finish(&guard);
@@ -226,7 +229,7 @@ impl Scraper {
         let config = check::read(&args.config).and_then(|config| match check::push_settings(&config) {
             Ok(settings) => Some((config, settings)),
             Err(error) => {
-                crate::complain(&error.into());
+                diagnostic::complain(&error.into());
                 None
             }
         });

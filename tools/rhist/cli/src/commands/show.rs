@@ -17,10 +17,10 @@ use serde_json::Value;
 use serde_json::json;
 
 use super::ls::print;
-use crate::args::BackendArg;
-use crate::args::Format;
 use crate::diagnostic;
-use crate::measure;
+use crate::options::BackendArg;
+use crate::options::Format;
+use crate::run;
 
 /// Arguments of `rhist show`.
 #[derive(Debug, clap::Args)]
@@ -35,7 +35,7 @@ const NAMES_MAX: usize = 12;
 
 /// Prints the event.
 pub fn run(args: &Args, format: Format) -> anyhow::Result<ExitCode> {
-    let tracefs = measure::tracefs(BackendArg::Auto)?;
+    let tracefs = run::tracefs(BackendArg::Auto)?;
     let name = diagnostic::resolve(&tracefs, "EVENT", &args.event)?;
     let event = tracefs
         .format(&name)

@@ -17,8 +17,8 @@ use rhist_core::question::Cost;
 use rhist_core::run;
 use rhist_core::tracefs::Tracefs;
 
-use crate::args::BackendArg;
-use crate::measure;
+use crate::options::BackendArg;
+use crate::run::tracefs;
 use crate::screen;
 use crate::screen::plain;
 
@@ -37,7 +37,7 @@ const QUESTIONS: [(&str, &str); 5] = [
 /// Prints the state, after removing objects of dead runs. With `dry_run`, removes nothing.
 pub fn run(dry_run: bool) -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
-    let tracefs = measure::tracefs(BackendArg::Auto)?;
+    let tracefs = tracefs(BackendArg::Auto)?;
     let journals = Journals::find();
     let (done, failed) = match dry_run {
         true => (Vec::new(), Vec::new()),

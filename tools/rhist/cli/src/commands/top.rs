@@ -1,6 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! `rhist top`: shows keys as they change, full screen.
+//!
+//! [`state`] holds the data shown and the effects of keys, [`screen`] draws it into cells, and the
+//! loop in [`live`] connects both with the source and the terminal.
+
+mod baseline;
+mod batch;
+mod date;
+mod header;
+mod heat_map;
+mod history;
+mod input;
+mod keyboard;
+mod keys;
+mod line;
+mod live;
+mod look;
+mod number;
+mod paint;
+mod picture;
+mod screen;
+mod screenful;
+mod state;
+mod table;
+mod terminal;
+mod text;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -14,20 +39,19 @@ use rhist_core::names::Names;
 use rhist_core::recording::Reader;
 use rhist_core::recording::Replay;
 
-use crate::args::Common;
-use crate::args::Format;
-use crate::args::seconds;
-use crate::measure;
-use crate::query::Query;
+use super::words;
+use crate::options::Common;
+use crate::options::Format;
+use crate::options::seconds;
+use crate::run;
 use crate::signals::GRACE;
 use crate::signals::Guard;
 use crate::signals::Signals;
 use crate::signals::ends;
-use crate::top;
 
 /// Show keys as they change, on the whole screen
 #[derive(Debug, clap::Args)]
-#[command(after_help = top::keys_help())]
+#[command(after_help = keyboard::help())]
 pub struct Args {
     /// Show what was recorded instead
     #[arg(long, value_name = "FILE", conflicts_with = "words")]
@@ -45,7 +69,7 @@ pub struct Args {
 
 /// Shows a measurement, or a recording.
 pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
-    let mut options = top::Options {
+    let mut options = live::Options {
         interval: Duration::from_secs_f64(args.interval),
         format: format(common.format(), args.batch),
         end: None,
@@ -57,36 +81,36 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
         let mut replay = Replay::new(Reader::open(file)?);
         let signals = Signals::new().context("signals")?;
         let _guard = Guard::start(ends(), GRACE, || ()).context("signals")?;
-        let shown = top::run(&mut replay, options, &signals);
+        let shown = live::run(&mut replay, options, &signals);
         if let (Some(note), false) = (replay.note(), common.quiet) {
             say!("rhist: {note}");
         }
         shown?;
         return Ok(ExitCode::SUCCESS);
     }
-    let query = Query::parse(&args.words, common)?;
+    let query = words::query(&args.words, common)?;
     query.common.check("top")?;
     options.format = format(query.common.format(), args.batch);
-    let (tracefs, plans) = measure::prepare(&query)?;
+    let (tracefs, plans) = run::prepare(&query)?;
     if query.common.dry_run {
-        return measure::dry_run(&tracefs, &plans.best);
+        return run::dry_run(&tracefs, &plans.best);
     }
     if let Some(seconds) = query.run.interval {
         options.interval = Duration::from_secs_f64(seconds);
     }
     // From here on, a signal must not end the process before the run is removed.
     let signals = Signals::new().context("signals")?;
-    let guard = measure::guard(&tracefs, ends(), query.common.keep, Duration::ZERO)?;
+    let guard = run::guard(&tracefs, ends(), query.common.keep, Duration::ZERO)?;
     // Plans only now, when the guard's thread exists, so that the measurement leaves it out.
-    let mut run = measure::start(&query, &tracefs, query.plans(&tracefs)?)?;
+    let mut run = run::start(&query, &tracefs, query.plans(&tracefs)?)?;
     options.names = run.plan().names(&tracefs);
     options.end = query
         .run
         .duration
         .map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
-    let result = top::run(&mut run, options, &signals);
+    let result = live::run(&mut run, options, &signals);
     guard.goes_on();
-    measure::finish(run, &tracefs, query.common.keep)?;
+    run::finish(run, &tracefs, query.common.keep)?;
     result?;
     Ok(ExitCode::SUCCESS)
 }
@@ -110,3 +134,6 @@ fn format(format: Format, batch: bool) -> Format {
         _ => format,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,8 +21,8 @@ use clap_complete::engine::CompletionCandidate;
 use clap_complete::env::Fish;
 use clap_complete::env::Shells;
 
-use crate::args;
-use crate::query;
+use crate::command_line;
+use crate::commands;
 use crate::recipes;
 use bash::Bash;
 use line::Line;
@@ -68,7 +68,7 @@ pub fn run() {
 
 /// Builds the command line, with recipes as commands, and with completers for values.
 fn command(line: &Arc<Line>) -> Command {
-    let mut command = args::program();
+    let mut command = command_line::program();
     let measurements: Vec<Command> = ["count", "between"]
         .iter()
         .filter_map(|name| command.find_subcommand(name).cloned())
@@ -88,7 +88,7 @@ fn recipe(name: &str, line: &Line) -> Option<Command> {
     // An unreadable recipe is reported when it is run.
     let recipe = recipes::find(name).ok()??;
     Some(match line.has_word(name) {
-        true => query::recipe_command(name, &recipe),
+        true => commands::recipe::command(name, &recipe),
         false => Command::new(name.to_owned()).about(recipe.summary),
     })
 }

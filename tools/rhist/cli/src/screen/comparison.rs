@@ -25,7 +25,7 @@ use super::grid::Kind;
 use super::number;
 use super::page::Style;
 use super::page::plain;
-use crate::args::Format;
+use crate::options::Format;
 
 /// Explanation for first-time readers.
 const LEGEND: &str = "A and B are medians of intervals. B/A is the ratio of all pairs of intervals, with a 95 % interval. Effect \

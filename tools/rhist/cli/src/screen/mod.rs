@@ -27,7 +27,7 @@ use rhist_core::names::Names;
 use rhist_core::picture;
 use rhist_core::question::Question;
 
-use crate::args::Format;
+use crate::options::Format;
 
 pub use comparison::Comparison;
 pub use label::Labels;

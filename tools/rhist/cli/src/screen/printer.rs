@@ -11,6 +11,7 @@ use rhist_core::plan::Plan;
 use rhist_core::question::Interval;
 use rhist_core::question::Question;
 use rhist_core::question::Reading;
+use rhist_core::sink::Sink;
 use rhist_core::tracefs::Tracefs;
 
 use super::Page;
@@ -18,25 +19,30 @@ use super::Screen;
 use super::View;
 use super::number;
 use super::page::plain;
-use crate::args::Format;
-use crate::measure::Sink;
-use crate::query::Query;
+use crate::options::Common;
+use crate::options::Format;
 
 /// Sink that prints intervals, and the total at the end.
 #[derive(Debug)]
 pub struct Printer<'a> {
-    query: &'a Query,
     tracefs: &'a Tracefs,
+    format: Format,
+    by: bool,
+    quiet: bool,
+    duration: Option<f64>,
     question: Question,
     names: Names,
 }
 
 impl<'a> Printer<'a> {
-    /// Creates a printer for a question.
-    pub fn new(query: &'a Query, tracefs: &'a Tracefs) -> Self {
+    /// Creates a printer for a run of so many seconds. `by` says whether rows are shown by key.
+    pub fn new(tracefs: &'a Tracefs, common: &Common, by: bool, duration: Option<f64>) -> Self {
         Printer {
-            query,
             tracefs,
+            format: common.format(),
+            by,
+            quiet: common.quiet,
+            duration,
             question: Question::default(),
             names: Names::default(),
         }
@@ -48,9 +54,9 @@ impl<'a> Printer<'a> {
             question: &self.question,
             names: &self.names,
             page: Page::of(&stdout),
-            format: self.query.common.format(),
-            by: !self.query.by().is_empty(),
-            quiet: self.query.common.quiet,
+            format: self.format,
+            by: self.by,
+            quiet: self.quiet,
         };
         let mut out = io::BufWriter::new(stdout.lock());
         screen.print(&mut out, view)?;
@@ -59,10 +65,12 @@ impl<'a> Printer<'a> {
 }
 
 impl Sink for Printer<'_> {
+    type Error = anyhow::Error;
+
     fn announce(&self, plan: &Plan) -> anyhow::Result<()> {
         let stdout = io::stdout();
-        if self.query.common.format() == Format::Text && !self.query.common.quiet && stdout.is_terminal() {
-            let until = number::until(self.query.run.duration);
+        if self.format == Format::Text && !self.quiet && stdout.is_terminal() {
+            let until = number::until(self.duration);
             let line = format!("{}: measuring {until}…\n", plain(&plan.question.summary));
             writeln!(&stdout, "{}", Page::of(&stdout).text(&line))?;
         }
@@ -76,7 +84,7 @@ impl Sink for Printer<'_> {
     }
 
     fn interval(&mut self, interval: &Interval) -> anyhow::Result<()> {
-        match self.query.common.format() {
+        match self.format {
             Format::Text | Format::Json => self.print(&View::interval(interval)),
             Format::Folded | Format::Svg => Ok(()),
         }

@@ -25,12 +25,12 @@ use rhist_core::service::Word;
 use rhist_core::tracefs::events::ResolveError;
 use rhist_core::tracefs::format::Format;
 
-use crate::args::BackendArg;
-use crate::args::Common;
+use crate::commands::words;
 use crate::diagnostic::Diagnostic;
-use crate::measure;
+use crate::options::BackendArg;
+use crate::options::Common;
 use crate::query;
-use crate::query::Query;
+use crate::run;
 
 /// Message for options about output, or about a single run, which do not apply to a permanent
 /// service.
@@ -69,7 +69,7 @@ fn no_key(wanted: &HistogramConfig, key: &str, keys: &[&str]) -> InFile {
 fn by_words(wanted: &HistogramConfig, kind: &str, words: &[Word], id: &Id) -> anyhow::Result<service::Plans> {
     let command = (kind != "recipe").then(|| OsString::from(kind));
     let words = words.iter().map(|word| OsString::from(&word.text));
-    let mut query = Query::parse(
+    let mut query = words::query(
         &command.into_iter().chain(words).collect::<Vec<_>>(),
         &Common::default(),
     )?;
@@ -89,7 +89,7 @@ fn by_words(wanted: &HistogramConfig, kind: &str, words: &[Word], id: &Id) -> an
     query.run.size = query.run.size.or(settings.size);
     query.unit = settings.unit;
     query.only_buckets = true;
-    let tracefs = measure::tracefs(query.run.backend)?;
+    let tracefs = run::tracefs(query.run.backend)?;
     let plans = query.plans_as(&tracefs, id)?;
     Ok(service::Plans { tracefs, plans })
 }
@@ -143,7 +143,7 @@ fn by_triggers(
     id: &Id,
 ) -> Result<service::Plans, Box<InFile>> {
     let whole = |error: &dyn std::fmt::Display| Box::new(wanted.problem_of_name(error.to_string()));
-    let tracefs = measure::tracefs(BackendArg::Auto).map_err(|error| whole(&error))?;
+    let tracefs = run::tracefs(BackendArg::Auto).map_err(|error| whole(&error))?;
     let mut named = Vec::new();
     for (n, (event, command)) in triggers.iter().enumerate() {
         let is_last = n + 1 == triggers.len();

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The command line: the tree of all commands.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use clap::FromArgMatches;
+use clap::Parser;
+use clap::Subcommand;
+
+use crate::commands::between;
+use crate::commands::check;
+use crate::commands::clean;
+use crate::commands::count;
+use crate::commands::diff;
+use crate::commands::doctor;
+use crate::commands::exec;
+use crate::commands::ls;
+use crate::commands::push;
+use crate::commands::record;
+use crate::commands::report;
+use crate::commands::serve;
+use crate::commands::show;
+use crate::commands::status;
+use crate::commands::top;
+use crate::commands::words;
+use crate::options::Common;
+use crate::options::known;
+use crate::options::with_common;
+
+/// Pointer to the recipes in the help, which would be too long with all of them.
+const RECIPES: &str = "Recipes:
+  runqlat, biolatency, syscall-latency, offcputime, ...  Ask one question each: rhist ls recipes
+
+Without a command or recipe: what runs, and what it costs.";
+
+/// Questions about a running kernel, answered by histograms of its trace events
+#[derive(Debug, Parser)]
+#[command(
+    name = "rhist",
+    version,
+    disable_help_subcommand = true,
+    override_usage = "rhist [OPTIONS] [COMMAND | RECIPE] ...",
+    after_help = RECIPES
+)]
+pub struct CommandLine {
+    /// What to do; without it, the state of rhist on this machine.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Options before the command.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Commands. Each has a file in `commands/`, with its arguments if it has any.
+#[derive(Debug, Subcommand)]
+#[allow(clippy::large_enum_variant)]
+pub enum Command {
+    /// Count events
+    Count(count::Args),
+    /// Measure the time between two events
+    Between(between::Args),
+    /// Show keys as they change, on the whole screen
+    ///
+    /// Where no terminal is, and with --format json, prints a line of JSON for each interval. With
+    /// --format svg, prints a picture of the screen at the end, of COLUMNS times LINES characters.
+    Top(top::Args),
+    /// Keep what is measured in a file, an interval a line
+    Record(record::Args),
+    /// Push what is measured to a receiver of OTLP, such as an OpenTelemetry collector
+    ///
+    /// What the receiver does not accept is kept in a queue on disk, and sent again.
+    Push(push::Args),
+    /// Show a recording
+    Report(report::Args),
+    /// Compare two recordings
+    Diff(diff::Args),
+    /// List events, runs or recipes
+    Ls(ls::Args),
+    /// Show the fields of an event, and what keys they make
+    Show(show::Args),
+    /// Remove what runs have left that are gone, and what --keep has left
+    Clean,
+    /// Say what this machine can measure, and what it needs for the rest
+    ///
+    /// The exit status is 1 if nothing can be measured.
+    Doctor,
+    /// Check the files of a configuration against this machine
+    ///
+    /// The exit status is 2 if something in them is wrong.
+    Check(check::Args),
+    /// Make the histograms of a configuration, and let Prometheus scrape them
+    ///
+    /// Runs until SIGTERM or SIGINT, and then removes all that it made. SIGHUP has it read its
+    /// configuration again: what is the same goes on. rhist.service(8) has more.
+    Serve(serve::Args),
+    /// Run a program on the tracing directory of rhist
+    ///
+    /// COMMAND runs in a mount namespace of its own, in which rhist's tracing directory lies over
+    /// /sys/kernel/tracing. So trace-cmd, perf, and whatever else uses that path, find there the
+    /// histograms and user events of rhist, and all that the kernel's directory has. Other programs
+    /// notice nothing.
+    ///
+    /// The exit status is that of COMMAND, 127 if there is no such command, 125 if it could not be
+    /// run so.
+    Exec(exec::Args),
+    /// A recipe: its name, and what follows.
+    #[command(external_subcommand)]
+    Recipe(Vec<OsString>),
+}
+
+impl Command {
+    /// Name with which [`Common::check()`] finds its options.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Count(_) => "count",
+            Self::Between(_) => "between",
+            Self::Top(args) if args.replay.is_some() => "top --replay",
+            Self::Top(_) => "top",
+            Self::Record(_) => "record",
+            Self::Push(args) if args.replay.is_some() => "push --replay",
+            Self::Push(_) => "push",
+            Self::Report(_) => "report",
+            Self::Diff(_) => "diff",
+            Self::Ls(_) => "ls",
+            Self::Show(_) => "show",
+            Self::Clean => "clean",
+            Self::Doctor => "doctor",
+            Self::Check(_) => "check",
+            Self::Serve(_) => "serve",
+            Self::Exec(_) => "exec",
+            Self::Recipe(_) => "RECIPE",
+        }
+    }
+}
+
+/// Builds the command line. Each command gets the options of [`Common`] that it supports.
+pub fn program() -> clap::Command {
+    CommandLine::command().mut_subcommands(|command| {
+        let known = known(command.get_name());
+        with_common(command, &known)
+    })
+}
+
+impl CommandLine {
+    /// Parses a command line.
+    pub fn parse_from(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Self, clap::Error> {
+        let matches = program().try_get_matches_from(words)?;
+        let mut line = Self::from_arg_matches(&matches)?;
+        line.common = Common::of(&matches);
+        Ok(line)
+    }
+
+    /// Runs the command.
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        let common = self.common;
+        common.check(self.command.as_ref().map_or("", Command::name))?;
+        match self.command {
+            None => status::run(common.dry_run),
+            Some(Command::Count(args)) => count::run(args, common),
+            Some(Command::Between(args)) => between::run(args, common),
+            Some(Command::Top(args)) => top::run(&args, &common),
+            Some(Command::Record(args)) => record::run(&args, &common),
+            Some(Command::Push(args)) => push::run(&args, &common),
+            Some(Command::Report(args)) => report::run(&args, &common),
+            Some(Command::Diff(args)) => diff::run(&args, &common),
+            Some(Command::Ls(args)) => ls::run(&args, common.format()),
+            Some(Command::Show(args)) => show::run(&args, common.format()),
+            Some(Command::Clean) => clean::run(common.dry_run),
+            Some(Command::Doctor) => doctor::run(common.format()),
+            Some(Command::Check(args)) => check::run(&args),
+            Some(Command::Serve(args)) => serve::run(&args),
+            Some(Command::Exec(args)) => exec::run(&args, common.dry_run),
+            Some(Command::Recipe(words)) => words::run(&words, &common),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options;
+
+    #[test]
+    fn the_table_of_options_has_all_commands() {
+        let command = CommandLine::command();
+        let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        assert_eq!(options::commands(), names);
+    }
+}

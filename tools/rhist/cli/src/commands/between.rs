@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `rhist between`: measures the time between two events.
+
+use std::process::ExitCode;
+
+use crate::options::Common;
+use crate::options::RunArgs;
+use crate::query::Query;
+use crate::run;
+
+/// Arguments of `rhist between`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Event with which the time begins
+    #[arg(value_name = "A")]
+    pub start: String,
+    /// Event with which it ends
+    #[arg(value_name = "B")]
+    pub end: String,
+    /// What both have in common: FIELD, or FIELD_OF_A=FIELD_OF_B; by default common_pid, the task
+    /// that runs
+    #[arg(long, value_name = "KEY", value_delimiter = ',')]
+    pub on: Vec<String>,
+    /// What of it, and for how long.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// Measures, and prints the results.
+pub fn run(args: Args, common: Common) -> anyhow::Result<ExitCode> {
+    run::run(&query(args, common)?)
+}
+
+/// The question of these arguments.
+pub fn query(args: Args, common: Common) -> anyhow::Result<Query> {
+    Query::between(&args.start, &args.end, &args.on, args.run, common)
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Runs a measurement from its start to its end: opens the run, reads intervals, and hands them on.
+
+mod open;
+
+use std::fmt;
+use std::process::ExitCode;
+use std::time::Duration;
+use std::time::Instant;
+
+use anyhow::Context;
+use rhist_core::journal::Journals;
+use rhist_core::question::Reading;
+use rhist_core::run;
+use rhist_core::run::Run;
+use rhist_core::sink::Sink;
+use rhist_core::tracefs::Tracefs;
+
+use crate::query::Query;
+use crate::screen::Printer;
+use crate::signals::GRACE;
+use crate::signals::Guard;
+use crate::signals::Signals;
+use crate::signals::ends;
+
+pub use open::dry_run;
+pub use open::prepare;
+pub use open::start;
+pub use open::tracefs;
+
+/// Measures, and prints the results.
+pub fn run(query: &Query) -> anyhow::Result<ExitCode> {
+    let (tracefs, plans) = prepare(query)?;
+    if query.common.dry_run {
+        return dry_run(&tracefs, &plans.best);
+    }
+    let mut printer = Printer::new(&tracefs, &query.common, !query.by().is_empty(), query.run.duration);
+    go(query, &tracefs, &mut printer)
+}
+
+/// Context of errors after the beginning of a run, in the kernel or in the output.
+#[derive(Clone, Copy, Debug)]
+pub struct Failed;
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the measurement was ended")
+    }
+}
+
+/// Measures until the time is over, or a signal arrives.
+pub fn go(query: &Query, tracefs: &Tracefs, sink: &mut dyn Sink<Error = anyhow::Error>) -> anyhow::Result<ExitCode> {
+    let signals = Signals::new().context("signals")?;
+    let guard = guard(tracefs, ends(), query.common.keep, sink.patience())?;
+    // Plans only now, when the threads of the guard and the sink exist, so that the measurement
+    // leaves them out.
+    let plans = query.plans(tracefs)?;
+    sink.announce(&plans.best)?;
+    let mut run = start(query, tracefs, plans)?;
+    let begin = run.beginning().table.time;
+    let reading = watch(query, &mut run, &signals, sink).context(Failed)?;
+    guard.goes_on();
+    // Counts from the start of the triggers: start() returns later, because the kernel waits for
+    // running hits.
+    let seconds = reading.table.time.monotonic_ns.saturating_sub(begin.monotonic_ns) as f64 / 1e9;
+    finish(run, tracefs, query.common.keep).context(Failed)?;
+    guard.goes_on();
+    sink.end(&reading, seconds).context(Failed)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes sure that a signal removes the run, or keeps it if requested, even if this process is
+/// blocked.
+pub fn guard(tracefs: &Tracefs, signals: &[i32], keep: bool, patience: Duration) -> anyhow::Result<Guard> {
+    let tracefs = tracefs.clone();
+    let leave = move || run::abandon(&tracefs, &Journals::find(), keep);
+    Guard::start(signals, GRACE + patience, leave).context("signals")
+}
+
+/// Reads intervals, and passes them to the sink until the end. Returns the last reading.
+fn watch(
+    query: &Query,
+    run: &mut Run,
+    signals: &Signals,
+    sink: &mut dyn Sink<Error = anyhow::Error>,
+) -> anyhow::Result<Reading> {
+    let begin = Instant::now();
+    sink.begin(run.plan())?;
+    let mut last = run.beginning();
+    let end = query
+        .run
+        .duration
+        .map(|seconds| begin + Duration::from_secs_f64(seconds));
+    let step = query.run.interval.map(Duration::from_secs_f64);
+    let mut next = step.map(|step| begin + step);
+    loop {
+        let until = [end, next].into_iter().flatten().min();
+        let is_enough = signals.wait(until).context("signals")?;
+        let mut reading = run.reading().map_err(anyhow::Error::from_boxed)?;
+        let now = Instant::now();
+        let is_over = is_enough || end.is_some_and(|end| now >= end);
+        if let (Some(step), Some(due)) = (step, next.as_mut())
+            && (is_over || now >= *due)
+        {
+            sink.interval(&reading.whole_since(last))?;
+            // If this machine is too slow, an interval is longer.
+            while *due <= now {
+                *due += step;
+            }
+            last = reading;
+        } else if is_over {
+            last = reading;
+        }
+        if is_over {
+            return Ok(last);
+        }
+    }
+}
+
+/// Removes the run from the kernel, or prints how to remove it.
+pub fn finish(run: Run, tracefs: &Tracefs, keep: bool) -> anyhow::Result<()> {
+    if !keep {
+        return run
+            .stop()
+            .context("not all could be removed; the next rhist will try again");
+    }
+    let lines = run.plan().shell_undo(tracefs);
+    run.keep().context("the journal")?;
+    say!("rhist: all of it was left in the kernel; rhist clean removes it, or:");
+    for line in lines {
+        say!("    {line}");
+    }
+    Ok(())
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Finds the tracing directory, plans a question for it, and starts the run.
+
+use std::io;
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use rhist_core::cost;
+use rhist_core::journal::Journals;
+use rhist_core::plan::Plan;
+use rhist_core::plan::Plans;
+use rhist_core::question::Backend;
+use rhist_core::run;
+use rhist_core::run::Run;
+use rhist_core::run::StartError;
+use rhist_core::tracefs::ROOT_VARIABLE;
+use rhist_core::tracefs::Tracefs;
+
+use crate::diagnostic;
+use crate::options::BackendArg;
+use crate::query::Query;
+
+/// Finds the tracing directory, and plans the question: see [`Query::plans`].
+pub fn prepare(query: &Query) -> anyhow::Result<(Tracefs, Plans)> {
+    let tracefs = tracefs(query.run.backend)?;
+    let plans = query.plans(&tracefs)?;
+    Ok((tracefs, plans))
+}
+
+/// Finds the tracing directory for this choice of histograms.
+pub fn tracefs(backend: BackendArg) -> anyhow::Result<Tracefs> {
+    let is_named = std::env::var_os(ROOT_VARIABLE).is_some_and(|root| !root.is_empty());
+    let tracefs = Tracefs::find().map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            anyhow::anyhow!("only root, and the group that tracefs is given to, may trace: try sudo")
+        }
+        _ if is_named => anyhow::anyhow!("{error}: {ROOT_VARIABLE} names it"),
+        _ => anyhow::anyhow!("{error}: mount -t tracefs tracefs /sys/kernel/tracing"),
+    })?;
+    match (backend, tracefs.backend()) {
+        (BackendArg::C, _) => Ok(tracefs.with_c()),
+        (BackendArg::Rhist, Backend::C) => bail!("the module is not loaded: modprobe rhist"),
+        _ => Ok(tracefs),
+    }
+}
+
+/// Prints the commands for the kernel, and the ones that undo them.
+pub fn dry_run(tracefs: &Tracefs, plan: &Plan) -> anyhow::Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    for line in plan.shell(tracefs) {
+        writeln!(out, "{line}")?;
+    }
+    writeln!(out, "# and to undo it:")?;
+    for line in plan.shell_undo(tracefs) {
+        writeln!(out, "{line}")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Removes objects of dead runs, then starts the first of these plans that the kernel accepts. The
+/// triggers count when this returns.
+pub fn start(query: &Query, tracefs: &Tracefs, plans: Plans) -> anyhow::Result<Run> {
+    let journals = Journals::find();
+    for (entries, error) in run::reap(tracefs, &journals, false).1 {
+        say!(
+            "rhist: {}, which another rhist has left, could not be removed: {error}",
+            entries.id.instance()
+        );
+    }
+    let command = std::env::args_os()
+        .skip(1)
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect::<Vec<_>>()
+        .join(" ");
+    let run = Run::start_first(tracefs, &journals, plans, &command).and_then(|mut run| {
+        // Before the triggers count, since the measurement causes hits. If it fails, the cost stays
+        // unknown.
+        if let Ok(cost) = cost::measure(tracefs, &journals, run.plan()) {
+            run.set_cost(cost);
+        }
+        run.begin()?;
+        Ok(run)
+    });
+    run.map_err(|error| match error {
+        StartError::Step(why) => diagnostic::refused(&why, &query.written()).into(),
+        error => error.into(),
+    })
+}
