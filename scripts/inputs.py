@@ -52,21 +52,21 @@ PIECES = [(re.compile(pattern), files.split(), of_lab.split()) for pattern, file
     (r"layers", "src rust tools/testing/layers tools/testing/host", ""),
     (r"links", "Makefile Kbuild README.md CONTRIBUTING.rst COPYING NEWS .ci .gitignore .rustfmt.toml Documentation include rust "
      "scripts src tools", ""),
-    (r"layouts of (\S+)", f"{TAP} scripts/btf-header", r"\1"),
-    (r"boot-btf", f"{TAP} scripts/boot-btf scripts/btf-header scripts/kbuild", "stock"),
-    (r"needs", f"{TAP} src rust scripts/needs scripts/needs.exports scripts/btf-header scripts/sessions.py", "stock"),
+    (r"layouts of (\S+)", f"{TAP} scripts/btf-header", r"\1 source"),
+    (r"boot-btf", f"{TAP} scripts/boot-btf scripts/btf-header scripts/kbuild", "source stock"),
+    (r"needs", f"{TAP} src rust scripts/needs scripts/needs.exports scripts/btf-header scripts/sessions.py scripts/selftests.py", "source stock"),
     (r"crates", f"{TAP} scripts/crates scripts/rust-imports", "source"),
     (r"event sources", f"{TAP} scripts/event-sources scripts/private_types.py rust", "source stock"),
-    (r"objects", f"{TAP} {MODULE} scripts/lab", "stock crates"),
-    (r"dkms", f"{TAP} scripts/package scripts/sources rust/module.c", ""),
+    (r"objects", f"{TAP} {MODULE} scripts/lab", "source stock crates"),
+    (r"dkms", f"{TAP} scripts/package scripts/sources rust/module.c", "source"),
     (r"frames", "tools/testing/frames", "stock"),
-    (r"instructions", f"{MODULE} {GUEST} scripts/bench tools/bench {SUITE}/lib", "stock"),
-    (r"lab on (\S+)", f"Makefile scripts tools/testing/lab tools/testing/layers tools/testing/host {SUITE} src rust", r"\1"),
-    (r"lab: archive: \w+", f"scripts tools/testing/lab/archive tools/rhist/Cargo.toml tools/rhist/test {SUITE}/lib/tap.sh", ""),
-    (r"lab: waits", f".ci scripts tools/testing/lab {SUITE}", "um stock"),
+    (r"instructions", f"{MODULE} {GUEST} scripts/bench tools/bench {SUITE}/lib", "source stock"),
+    (r"lab on (\S+)", f"Makefile scripts tools/testing/lab tools/testing/layers tools/testing/host {SUITE} src rust", r"\1 source"),
+    (r"lab: archive: \w+", f"scripts tools/testing/lab/archive tools/rhist/Cargo.toml tools/rhist/test {SUITE}/lib/tap.sh", "source"),
+    (r"lab: waits", f".ci scripts tools/testing/lab {SUITE}", "source um stock"),
     # It checks that all paths of this table exist.
     (r"lab: matrix", "Makefile Kbuild README.md .ci .rustfmt.toml Documentation include rust scripts src tools", ""),
-    (r"(?:hist|user_events|hostile|command) on (\S+):.*", f"{GUEST} {SUITE}/run {SUITE}/lib", r"\1 clients"),
+    (r"(?:hist|user_events|hostile|command) on (\S+):.*", f"{GUEST} {SUITE}/run {SUITE}/lib", r"\1 source clients"),
 )]
 # Files that single tests read besides the programs of their suite.
 TESTS = {

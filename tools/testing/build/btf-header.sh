@@ -7,8 +7,8 @@
 
 set -u
 btf=${1:?usage: btf-header.sh BTF}
-top=$(cd "$(dirname "$0")/../../.." && pwd -P)
-. "$top/tools/testing/selftests/lib/tap.sh"
+cd "$(dirname "$0")/../../.." || exit 1
+. tools/testing/selftests/lib/tap.sh
 shown=$work/said
 
 # Makes a kernel with the structures in $1: a C file, compiled with BTF.
@@ -21,7 +21,7 @@ kernel() {
 # Checks that the header is refused, beginning with the sentence $2.
 refused() { # refused NAME SENTENCE
 	local said status
-	said=$("$top/scripts/btf-header" "$work/btf" 2>&1 >"$work/out")
+	said=$(scripts/btf-header "$work/btf" 2>&1 >"$work/out")
 	status=$?
 	[ $status -ne 0 ] && [ ! -s "$work/out" ] && [ "${said%%$'\n'*}" = "rhist: $2" ] &&
 		[ "${said#*Other kernels}" != "$said" ]
@@ -31,7 +31,7 @@ refused() { # refused NAME SENTENCE
 }
 
 # The structures of the lab's kernel, to be altered with sed expressions.
-"$top/scripts/btf-header" "$btf" > "$work/layouts.h"
+scripts/btf-header "$btf" > "$work/layouts.h"
 ok $? "the lab's kernel is accepted"
 
 altered() { # altered SED-EXPRESSION...
@@ -73,11 +73,11 @@ altered() { # altered SED-EXPRESSION...
 		} | sed "${args[@]}")"
 }
 
-altered '' && "$top/scripts/btf-header" "$work/btf" > /dev/null
+altered '' && scripts/btf-header "$work/btf" > /dev/null
 ok $? "the same structures elsewhere are accepted"
 
 altered 's/^struct event_trigger_data {/&\n\tlong added;/' &&
-	"$top/scripts/btf-header" "$work/btf" | grep -q 'event_trigger_data, list) == 64'
+	scripts/btf-header "$work/btf" | grep -q 'event_trigger_data, list) == 64'
 ok $? "a member more is no difference that matters"
 
 altered 's/(\*trigger)(/(*fire)(/'
@@ -93,15 +93,15 @@ refused "a structure that is not there" \
 	"the BTF in $work/btf does not describe 'struct ftrace_event_field'"
 
 altered '' && sed -i 's/snapshot_buffer/max_buffer/' "$work/kernel.c" && kernel "$(cat "$work/kernel.c")" &&
-	"$top/scripts/btf-header" "$work/btf" | grep -q '^#define TRACE_ARRAY__SNAPSHOT_BUFFER '
+	scripts/btf-header "$work/btf" | grep -q '^#define TRACE_ARRAY__SNAPSHOT_BUFFER '
 ok $? "a member with the name that it had in an older kernel"
 
 altered '' && sed -i 's/struct array_buffer snapshot_buffer;//' "$work/kernel.c" && kernel "$(cat "$work/kernel.c")" &&
-	"$top/scripts/btf-header" "$work/btf" > "$work/out" && ! grep -q SNAPSHOT_BUFFER "$work/out"
+	scripts/btf-header "$work/btf" > "$work/out" && ! grep -q SNAPSHOT_BUFFER "$work/out"
 ok $? "a kernel without snapshots"
 
 altered 's/^struct trace_eprobe \*n;//' '/^struct trace_eprobe {/,/^};/d' &&
-	"$top/scripts/btf-header" "$work/btf" > "$work/out" && ! grep -q 'probe_arg\|trace_probe' "$work/out"
+	scripts/btf-header "$work/btf" > "$work/out" && ! grep -q 'probe_arg\|trace_probe' "$work/out"
 ok $? "a kernel without event probes"
 
 altered 's/nr_args;/n_args;/'
@@ -109,7 +109,7 @@ refused "a member of event probes that is not there" \
 	"'struct trace_probe' of this kernel has no member 'nr_args'"
 
 echo "no BTF" > "$work/text"
-"$top/scripts/btf-header" "$work/text" > "$work/out" 2> "$work/err"
+scripts/btf-header "$work/text" > "$work/out" 2> "$work/err"
 [ $? -ne 0 ] && grep -q "^rhist: " "$work/err" && [ ! -s "$work/out" ]
 ok $? "a file without BTF"
 

@@ -24,7 +24,7 @@ import time
 import tomllib
 
 from recipes import MS, OUT, TOP, WORK, Run
-from tap import finish, ok
+from tap import finish, ok, skip
 
 ROOT = os.environ.get("RHIST_PEERS", "")
 RECIPES = f"{TOP}/../../../rhist/recipes"
@@ -467,10 +467,8 @@ def explained():
 
 def main():
     if not os.path.exists(f"{ROOT}/usr/sbin/syscount-libbpf"):
-        print("ok 1 - the tools of bcc # SKIP the lab has them not: scripts/lab peers")
-        print("1..1")
-        print("# 1 passed, 0 failed")
-        return
+        skip("the tools of bcc", "the lab has them not: scripts/lab peers")
+        finish()
     os.mkdir(WORK)
     try:
         # In memory, since it is started many times.

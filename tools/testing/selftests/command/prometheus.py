@@ -13,16 +13,14 @@ import time
 
 from promql import FLEET, Prometheus, buckets, dashboard
 from scrape import Server, begin, fire, same, soon
-from tap import finish, ok
+from tap import finish, ok, skip
 
 ROOT = os.environ.get("RHIST_PROMETHEUS", "")
 MACHINES = 3
 
 if not os.path.exists(f"{ROOT}/usr/bin/prometheus"):
-    print("ok 1 - Prometheus # SKIP the lab has it not: scripts/lab prometheus")
-    print("1..1")
-    print("# 1 passed, 0 failed")
-    raise SystemExit(0)
+    skip("Prometheus", "the lab has it not: scripts/lab prometheus")
+    finish()
 
 work = tempfile.mkdtemp()
 os.environ.update(RHIST_RUN=f"{work}/run", HOME=work)

@@ -1,62 +1,59 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The Test Anything Protocol, as kselftest speaks it. */
+/* Points of a test, by the kernel's own kselftest.h. Their number is known at the end only. */
 #ifndef TAP_H
 #define TAP_H
 
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "kselftest.h"
 
-static int tap_points, tap_failures;
+/* Before the first line of a test: the header, and lines that are printed as they end. */
+static inline void tap_begin(void)
+{
+	static bool has_begun;
+
+	if (!has_begun)
+		ksft_print_header();
+	has_begun = true;
+}
 
 /* One test point. Returns whether it passed. */
 __attribute__((format(printf, 2, 3)))
 static inline bool ok(bool passed, const char *name, ...)
 {
 	va_list args;
+	char *text;
 
-	tap_points++;
-	if (!passed)
-		tap_failures++;
-	printf("%sok %d - ", passed ? "" : "not ", tap_points);
 	va_start(args, name);
-	vprintf(name, args);
+	if (vasprintf(&text, name, args) < 0)
+		abort();
 	va_end(args);
-	printf("\n");
-	fflush(stdout);
+	tap_begin();
+	ksft_test_result(passed, "%s\n", text);
+	free(text);
 	return passed;
 }
 
-__attribute__((format(printf, 2, 3)))
-static inline void skip(const char *reason, const char *name, ...)
-{
-	va_list args;
-
-	printf("ok %d - ", ++tap_points);
-	va_start(args, name);
-	vprintf(name, args);
-	va_end(args);
-	printf(" # SKIP %s\n", reason);
-	fflush(stdout);
-}
+#define skip(reason, ...) do {						\
+	tap_begin();							\
+	ksft_test_result_skip(__VA_ARGS__);				\
+	printf(" (%s)\n", reason);					\
+} while (0)
 
 /* A remark; each of its lines gets a mark. */
 __attribute__((format(printf, 1, 2)))
 static inline void note(const char *format, ...)
 {
-	char *text = NULL, *line, *rest;
+	char *text, *line, *rest;
 	va_list args;
 
 	va_start(args, format);
 	if (vasprintf(&text, format, args) < 0)
 		abort();
 	va_end(args);
+	tap_begin();
 	rest = text;
 	while ((line = strsep(&rest, "\n")))
 		if (*line || rest)
-			printf("# %s\n", line);
-	fflush(stdout);
+			ksft_print_msg("%s\n", line);
 	free(text);
 }
 
@@ -66,9 +63,8 @@ static inline void note(const char *format, ...)
 __attribute__((noreturn))
 static inline void finish(void)
 {
-	printf("1..%d\n", tap_points);
-	fflush(stdout);
-	exit(tap_failures ? 1 : 0);
+	ksft_set_plan(ksft_test_num());
+	ksft_finished();
 }
 
 #endif

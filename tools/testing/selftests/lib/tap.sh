@@ -1,43 +1,47 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# The Test Anything Protocol in shell, for all tests in it. To be sourced, by sh or bash.
+# Points of a shell test, by the kernel's own ktap_helpers.sh. To be sourced, by sh or bash, in a
+# guest or at the top of the checkout.
 #
 # A failed point prints the output of its command, and the files named in $shown. $work is a folder
 # that is removed at the end.
 
+. "${RHIST_KSELFTEST:-$(scripts/lab path source)/tools/testing/selftests}/kselftest/ktap_helpers.sh"
+
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 shown=
+: >"$work/points"
+ktap_print_header
 
-# The counts are in a file, since a check may run at the end of a pipe.
-echo 0 0 >"$work/points"
+# ktap HELPER NAME: the counts are in a file, since a check may run at the end of a pipe. By
+# themselves, the helpers split and expand names, and set variables of tests.
+ktap()
+{
+	local - IFS= result description directive
+	set -f
+	. "$work/points"
+	"$@"
+	echo "KTAP_TESTNO=$KTAP_TESTNO KTAP_CNT_PASS=$KTAP_CNT_PASS KTAP_CNT_FAIL=$KTAP_CNT_FAIL" \
+		"KTAP_CNT_SKIP=$KTAP_CNT_SKIP" >"$work/points"
+}
 
 # ok STATUS NAME: a point that passes if a command ended with 0
 ok()
 {
-	read -r points failures <"$work/points"
-	points=$((points + 1))
 	if [ "$1" = 0 ]; then
-		echo $points $failures >"$work/points"
-		echo "ok $points - $2"
-	else
-		echo $points $((failures + 1)) >"$work/points"
-		echo "not ok $points - $2"
-		for file in $shown; do
-			[ ! -s "$file" ] || sed "s|^|# ${file##*/}: |" "$file" | tail -n 30
-		done
-		return 1
+		ktap ktap_test_pass "$2"
+		return
 	fi
+	ktap ktap_test_fail "$2"
+	for file in $shown; do
+		[ ! -s "$file" ] || sed "s|^|# ${file##*/}: |" "$file" | tail -n 30
+	done
+	return 1
 }
 
 # skip NAME REASON
-skip()
-{
-	read -r points failures <"$work/points"
-	points=$((points + 1))
-	echo $points $failures >"$work/points"
-	echo "ok $points - $1 # SKIP $2"
-}
+skip() { ktap ktap_test_skip "$1 ($2)"; }
 
 # is GOT EXPECTED NAME: a point that passes if both are equal, byte for byte
 is()
@@ -94,10 +98,7 @@ no()
 # finish: to be called last, if the test is to end there
 finish()
 {
-	read -r points failures <"$work/points"
-	echo "1..$points"
-	echo "# $((points - failures)) passed, $failures failed"
-	[ $failures = 0 ] || exit 1
-	exit 0
+	. "$work/points"
+	ktap_set_plan $((KTAP_TESTNO - 1))
+	ktap_finished
 }
-
