@@ -21,11 +21,14 @@
 
 mod cpus;
 mod error;
+mod op;
 mod parser;
 mod pattern;
 mod predicate;
 mod program;
 mod range;
+mod term;
+mod text;
 
 use core::ops::Range;
 
@@ -41,31 +44,12 @@ pub use error::{
     FilterErrorText,
     LOCATION, //
 };
-pub use predicate::FieldRange;
+pub use predicate::{
+    FieldRange,
+    Memory, //
+};
 use program::FilterProgram;
-
-/// Symbol lookup in the running kernel, for the compilation of a filter.
-pub trait Symbols {
-    /// Address of the function `name`, which may be any bytes. Called in task context; may sleep.
-    fn address(&self, name: &[u8]) -> Option<usize>;
-
-    /// Start and size of the function that contains `address`. Called in task context; may sleep.
-    fn function(&self, address: usize) -> Option<(usize, usize)>;
-}
-
-/// Reads strings behind pointers without faulting.
-///
-/// Called in any context, NMI included, with preemption off, for any address. No read crosses a
-/// multiple of [`BLOCK`](crate::event::pointed::BLOCK).
-pub trait Memory {
-    /// Fills `to` from kernel memory at `address`. False if not all of it can be read
-    /// (`copy_from_kernel_nofault()`).
-    fn read_kernel(&self, to: &mut [u8], address: usize) -> bool;
-
-    /// Fills `to` from memory of the running task at `address`. False if not all of it can be read
-    /// (`copy_from_user_nofault()`).
-    fn read_user(&self, to: &mut [u8], address: usize) -> bool;
-}
+pub use term::Symbols;
 
 /// A compiled filter of an event (`struct event_filter`).
 pub struct Filter {

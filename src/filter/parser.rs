@@ -7,14 +7,20 @@
 use kernel::prelude::*;
 
 use super::{
-    predicate::Predicate,
+    error::{
+        FilterError,
+        FilterErrorText::*, //
+    },
     program::{
         FilterProgram,
         ProgramBuilder, //
     },
-    FilterError,
-    FilterErrorText::*,
-    Symbols, //
+    term::{
+        self,
+        FilterScope,
+        Symbols, //
+    },
+    text::FilterText, //
 };
 use crate::{
     event::EventDesc,
@@ -25,44 +31,13 @@ use crate::{
     trigger::HintText, //
 };
 
-/// The text of a filter. Reading beyond its end gives NUL.
-#[derive(Clone, Copy)]
-pub(super) struct FilterText<'a>(&'a [u8]);
-
-impl<'a> FilterText<'a> {
-    pub(super) fn at(self, index: usize) -> u8 {
-        self.0.get(index).copied().unwrap_or(0)
-    }
-
-    pub(super) fn from(self, start: usize) -> &'a [u8] {
-        self.0.get(start..).unwrap_or_default()
-    }
-
-    pub(super) fn piece(self, start: usize, end: usize) -> &'a [u8] {
-        self.0.get(start..end).unwrap_or_default()
-    }
-
-    /// The first index from `start` on whose byte is not to be skipped.
-    pub(super) fn skip(self, start: usize, skip: impl Fn(u8) -> bool) -> usize {
-        let bytes = self.from(start).iter();
-        start + bytes.take_while(|&&byte| skip(byte)).count()
-    }
-}
-
-/// The names that predicates may use: event fields, CPUs and functions.
-pub(super) struct FilterScope<'a> {
-    pub(super) event: &'a EventDesc,
-    pub(super) cpus: usize,
-    pub(super) symbols: &'a dyn Symbols,
-}
-
 pub(super) fn parse(
     text: &[u8],
     event: &EventDesc,
     cpus: usize,
     symbols: &dyn Symbols,
 ) -> Result<FilterProgram, FilterError> {
-    let text = FilterText(until_nul(text));
+    let text = FilterText::new(until_nul(text));
     let scope = FilterScope {
         event,
         cpus,
@@ -71,7 +46,7 @@ pub(super) fn parse(
     let counts = count(text)?;
     if counts.predicates == 0 {
         let error = FilterError::from(EINVAL);
-        return Err(error.hinted(HintText::FilterTerm, text.0.len()));
+        return Err(error.hinted(HintText::FilterTerm, text.len()));
     }
     compile(text, &counts, &scope)
 }
@@ -92,7 +67,7 @@ fn count(text: FilterText<'_>) -> Result<Counts, FilterError> {
     let mut in_predicate = false;
     let mut open = 1usize;
     let mut quote = None;
-    for (index, &byte) in text.0.iter().enumerate() {
+    for (index, &byte) in text.from(0).iter().enumerate() {
         if is_space(byte) {
             continue;
         }
@@ -143,7 +118,7 @@ fn count(text: FilterText<'_>) -> Result<Counts, FilterError> {
 fn unclosed(text: FilterText<'_>) -> usize {
     let mut closed = 0usize;
     let mut quote = None;
-    for (index, &byte) in text.0.iter().enumerate().skip(1).rev() {
+    for (index, &byte) in text.from(0).iter().enumerate().skip(1).rev() {
         if let Some(mark) = quote {
             if byte == mark {
                 quote = None;
@@ -225,7 +200,7 @@ fn compile(
             return Err(FilterError::new(TooManyPreds, start).with(EPERM));
         }
         let predicate;
-        (predicate, at) = Predicate::parse(text, start, scope)?;
+        (predicate, at) = term::parse(text, start, scope)?;
         builder.push(predicate, invert)?;
 
         loop {

@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! One predicate: `field operator value`.
+//! One predicate, compiled: `field operator value`.
 
 use kernel::prelude::*;
 
 use super::{
     cpus::CpuSet,
-    parser::{
-        FilterScope,
-        FilterText, //
-    },
     pattern::Pattern,
-    range::NumberRange,
-    FilterError,
-    FilterErrorText::{
-        self,
-        *, //
-    },
-    Memory, //
+    range::NumberRange, //
 };
 use crate::{
     event::{
@@ -25,52 +15,28 @@ use crate::{
         pointed::read_text,
         AddressField,
         EventField,
-        FilterType,
         Hit,
         Network,
         Number,
         NumberType,
         Record, //
     },
-    limits::{
-        FILTER_NUMBER_MAX,
-        POINTED_MAX,
-        STRING_MAX, //
-    },
-    text::{
-        is_alnum,
-        is_space, //
-    },
-    trigger::{
-        number,
-        HintText, //
-    },
+    limits::POINTED_MAX, //
 };
 
-/// An operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Op {
-    Glob,
-    NotEqual,
-    Equal,
-    LessOrEqual,
-    Less,
-    GreaterOrEqual,
-    Greater,
-    And,
-}
+/// Reads strings behind pointers without faulting.
+///
+/// Called in any context, NMI included, with preemption off, for any address. No read crosses a
+/// multiple of [`BLOCK`](crate::event::pointed::BLOCK).
+pub trait Memory {
+    /// Fills `to` from kernel memory at `address`. False if not all of it can be read
+    /// (`copy_from_kernel_nofault()`).
+    fn read_kernel(&self, to: &mut [u8], address: usize) -> bool;
 
-/// The operators. One that is a prefix of another comes after it.
-const OPS: [(&[u8], Op); 8] = [
-    (b"~", Op::Glob),
-    (b"!=", Op::NotEqual),
-    (b"==", Op::Equal),
-    (b"<=", Op::LessOrEqual),
-    (b"<", Op::Less),
-    (b">=", Op::GreaterOrEqual),
-    (b">", Op::Greater),
-    (b"&", Op::And),
-];
+    /// Fills `to` from memory of the running task at `address`. False if not all of it can be read
+    /// (`copy_from_user_nofault()`).
+    fn read_user(&self, to: &mut [u8], address: usize) -> bool;
+}
 
 /// A compiled predicate: the value of a hit to read, and how to compare it (`struct filter_pred`).
 /// The first `u32` of a variant is an offset in the record, the second one of `Array` a length.
@@ -198,13 +164,13 @@ impl Predicate {
     }
 
     /// A predicate that is true if the number in `field` is in `range`. False without a range.
-    fn range(field: &EventField, range: Option<NumberRange>) -> Self {
+    pub(super) fn range(field: &EventField, range: Option<NumberRange>) -> Self {
         Self::number(field, |number| Some(Self::Range(number, range?)))
     }
 
     /// Creates a predicate for the number in `field`, read as unsigned. If `field` does not have
     /// the size of a number, the predicate is always false.
-    fn number(field: &EventField, ask: impl FnOnce(Number) -> Option<Self>) -> Self {
+    pub(super) fn number(field: &EventField, ask: impl FnOnce(Number) -> Option<Self>) -> Self {
         NumberType::new(field.size, false)
             .map(|type_| Number::new(type_, field.offset))
             .and_then(ask)
@@ -226,273 +192,4 @@ fn pointer(hit: &Hit<'_>, at: u32) -> usize {
 fn pointed(pattern: &Pattern, address: usize, read: impl Fn(&mut [u8], usize) -> bool) -> bool {
     let mut string = [0; POINTED_MAX];
     read_text(&mut string, address, read) && pattern.matches(&string[..POINTED_MAX - 1])
-}
-
-/// Parses a predicate.
-struct PredicateParser<'a> {
-    text: FilterText<'a>,
-    scope: &'a FilterScope<'a>,
-    field: EventField,
-    op: Op,
-    /// Position in the text.
-    at: usize,
-}
-
-impl Predicate {
-    /// Parses the predicate at `start`. Returns it with its end (`parse_pred()`).
-    pub(super) fn parse(
-        text: FilterText<'_>,
-        start: usize,
-        scope: &FilterScope<'_>,
-    ) -> Result<(Self, usize), FilterError> {
-        let mut at = text.skip(start, |byte| is_alnum(byte) || byte == b'_');
-        if at == start {
-            let error = FilterError::from(EPERM);
-            return Err(error.hinted(HintText::FilterTerm, start));
-        }
-        let Some(field) = scope.event.find(text.piece(start, at))? else {
-            return Err(error(FieldNotFound, at));
-        };
-        let mut suffix = |suffix: &[u8]| {
-            let given = text.from(at).starts_with(suffix);
-            if given {
-                at += suffix.len();
-            }
-            given
-        };
-        let ustring = suffix(b".ustring");
-        let function = suffix(b".function");
-        // C lacks this suffix: for other fields, the error is C's.
-        let address = AddressField::new(&field).filter(|_| suffix(b".ip"));
-        at = text.skip(at, is_space);
-        let mut ops = OPS.iter();
-        let Some((sign, op)) = ops.find(|(sign, _)| text.from(at).starts_with(sign)) else {
-            return Err(error(InvalidOp, at));
-        };
-        let mut parser = PredicateParser {
-            text,
-            scope,
-            field,
-            op: *op,
-            at: text.skip(at + sign.len(), is_space),
-        };
-        let predicate = match text.from(parser.at) {
-            _ if function => parser.function()?,
-            _ if address.is_some() => parser.address(address)?,
-            [b'C', b'P', b'U', b'S', ..] => parser.cpus()?,
-            [b'\'' | b'"', ..] => parser.string(ustring)?,
-            [b'0'..=b'9' | b'-', ..] => parser.number()?,
-            _ => return Err(parser.error(InvalidValue)),
-        };
-        Ok((predicate, parser.at))
-    }
-}
-
-/// An error at `at`. As in C, the caret is one to the right.
-fn error(text: FilterErrorText, at: usize) -> FilterError {
-    FilterError::new(text, at + 1)
-}
-
-impl PredicateParser<'_> {
-    fn error(&self, text: FilterErrorText) -> FilterError {
-        error(text, self.at)
-    }
-
-    /// Reads letters and digits, at most [`FILTER_NUMBER_MAX`].
-    fn digits(&mut self, start: usize) -> Result<&[u8], FilterError> {
-        self.at = self.text.skip(self.at, is_alnum);
-        if self.at - start > FILTER_NUMBER_MAX {
-            return Err(self.error(OperandTooLong));
-        }
-        Ok(self.text.piece(start, self.at))
-    }
-
-    fn function(&mut self) -> Result<Predicate, FilterError> {
-        if self.field.size as usize != size_of::<usize>() {
-            return Err(self.error(IllegalFieldOp));
-        }
-        if !matches!(self.op, Op::Equal | Op::NotEqual) {
-            return Err(self.error(InvalidOp));
-        }
-        let start = self.at;
-        let address = if self.text.at(start).is_ascii_digit() {
-            let address = number(self.digits(start)?).ok();
-            let address = address.and_then(|address| usize::try_from(address).ok());
-            address.ok_or(self.error(InvalidValue))?
-        } else {
-            self.at = self.text.skip(start, |byte| !is_space(byte));
-            let name = self.text.piece(start, self.at);
-            let address = self.scope.symbols.address(name);
-            address.ok_or(self.error(NoFunction))?
-        };
-        let function = self.scope.symbols.function(address);
-        let (start, len) = function.ok_or(self.error(NoFunction))?;
-        let end = start.wrapping_add(len);
-        let inside = NumberType::new(self.field.size, false)
-            .and_then(|type_| NumberRange::between(start as u64, end as u64, type_));
-        Ok(match (self.op, inside) {
-            (Op::Equal, inside) => Predicate::range(&self.field, inside),
-            (_, None) => Predicate::Constant(true),
-            (_, Some(inside)) => Predicate::range(&self.field, inside.others()),
-        })
-    }
-
-    fn address(&mut self, field: Option<AddressField>) -> Result<Predicate, FilterError> {
-        let inside = match self.op {
-            Op::Equal => true,
-            Op::NotEqual => false,
-            _ => return Err(self.error(InvalidOp)),
-        };
-        let start = self.at;
-        self.at = self.text.skip(start, |byte| {
-            byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b':' | b'/')
-        });
-        let network = Network::parse(self.text.piece(start, self.at));
-        match (field, network) {
-            (Some(field), Some(network)) => Ok(Predicate::Address(field, network, inside)),
-            _ => Err(error(InvalidValue, start).hinted(HintText::FilterAddress, start)),
-        }
-    }
-
-    fn cpus(&mut self) -> Result<Predicate, FilterError> {
-        let kind = self.field.filter;
-        let kinds = [FilterType::CpuMask, FilterType::Cpu, FilterType::Other];
-        let ops = [Op::Equal, Op::NotEqual, Op::And];
-        if !kinds.contains(&kind) || !ops.contains(&self.op) {
-            return Err(self.error(IllegalFieldOp));
-        }
-        self.at += b"CPUS{".len();
-        if self.text.at(self.at - 1) != b'{' {
-            return Err(self.error(MissingBraceOpen));
-        }
-        let start = self.at;
-        self.at = self.text.skip(start, |byte| byte != b'}');
-        if self.text.at(self.at) != b'}' {
-            return Err(self.error(MissingBraceClose));
-        }
-        if self.at == start {
-            return Err(self.error(InvalidCpulist));
-        }
-        let cpus = match CpuSet::parse(self.text.piece(start, self.at), self.scope.cpus) {
-            Ok(cpus) => cpus,
-            Err(ENOMEM) => return Err(ENOMEM.into()),
-            Err(_) => return Err(self.error(InvalidCpulist)),
-        };
-        self.at += 1;
-
-        if kind == FilterType::CpuMask {
-            return Ok(match self.op {
-                Op::And => Predicate::CpusIntersect(self.field.offset, cpus),
-                op => Predicate::CpusEqual(self.field.offset, cpus, op == Op::Equal),
-            });
-        }
-        // A mask of one CPU is compared like a number.
-        if let Some(cpu) = cpus.single() {
-            let op = match self.op {
-                Op::And => Op::Equal,
-                op => op,
-            };
-            return Ok(self.compare(op, cpu as u64, false));
-        }
-        Ok(match (self.op, kind) {
-            (Op::And, FilterType::Cpu) => Predicate::CpuMember(cpus),
-            (Op::And, _) => self.member(cpus),
-            // A CPU never equals a mask of several. `!=` is true for any valid CPU.
-            (Op::NotEqual, FilterType::Cpu) => Predicate::Constant(true),
-            (Op::NotEqual, _) => self.member(CpuSet::all(self.scope.cpus)?),
-            _ => Predicate::Constant(false),
-        })
-    }
-
-    fn string(&mut self, ustring: bool) -> Result<Predicate, FilterError> {
-        if !matches!(self.op, Op::Equal | Op::NotEqual | Op::Glob) {
-            return Err(self.error(IllegalFieldOp));
-        }
-        if !self.field.filter.is_string() {
-            return Err(self.error(ExpectDigit));
-        }
-        let quote = self.text.at(self.at);
-        let start = self.at + 1;
-        self.at = self.text.skip(start, |byte| byte != quote);
-        if self.text.at(self.at) != quote {
-            return Err(self.error(MissingQuote));
-        }
-        let string = self.text.piece(start, self.at);
-        if string.len() >= STRING_MAX as usize {
-            return Err(self.error(OperandTooLong));
-        }
-        self.at += 1;
-        let pattern = match self.op {
-            Op::Glob => Pattern::wildcards(string)?,
-            op => Pattern::literal(string, op == Op::NotEqual)?,
-        };
-        let at = self.field.offset;
-        Ok(match self.field.filter {
-            FilterType::Comm => Predicate::Comm(pattern),
-            // An array of size 0 is the last field and extends to the end of the record
-            // (`ftrace:print`).
-            FilterType::StaticString if self.field.size == 0 => {
-                Predicate::Array(at, u32::MAX, pattern)
-            }
-            FilterType::StaticString => Predicate::Array(at, self.field.size, pattern),
-            FilterType::DynString => Predicate::DataLoc(at, pattern),
-            FilterType::RelDynString => Predicate::RelLoc(at, pattern),
-            _ if ustring => Predicate::User(at, pattern),
-            _ => Predicate::Kernel(at, pattern),
-        })
-    }
-
-    fn number(&mut self) -> Result<Predicate, FilterError> {
-        if self.field.filter.is_string() {
-            return Err(self.error(ExpectString));
-        }
-        if self.op == Op::Glob {
-            return Err(self.error(IllegalFieldOp));
-        }
-        let start = self.at;
-        if self.text.at(start) == b'-' {
-            self.at += 1;
-        }
-        let signed = self.field.signed;
-        let value = match (signed, self.digits(start)?) {
-            (true, digits) => signed_number(digits),
-            (false, digits) => number(digits).ok(),
-        };
-        let value = value.ok_or(error(IllegalIntval, start))?;
-        Ok(self.compare(self.op, value, signed))
-    }
-
-    /// Tests whether the field, a number, is a CPU in the mask.
-    fn member(&self, cpus: CpuSet) -> Predicate {
-        Predicate::number(&self.field, |number| Some(Predicate::Member(number, cpus)))
-    }
-
-    /// Compares the field, a number or the CPU.
-    fn compare(&self, op: Op, value: u64, signed: bool) -> Predicate {
-        match (self.field.filter, op) {
-            (FilterType::Cpu, op) => match NumberRange::new(op, value, NumberType::S32) {
-                Some(range) => Predicate::Cpu(range),
-                None => Predicate::Constant(false),
-            },
-            (_, Op::And) => Predicate::number(&self.field, |n| Some(Predicate::Bits(n, value))),
-            (_, op) => {
-                let type_ = NumberType::new(self.field.size, signed);
-                let range = type_.and_then(|type_| NumberRange::new(op, value, type_));
-                Predicate::range(&self.field, range)
-            }
-        }
-    }
-}
-
-/// Parses a signed number (`kstrtoll()`).
-fn signed_number(digits: &[u8]) -> Option<u64> {
-    match digits {
-        [b'-', digits @ ..] => number(digits)
-            .ok()
-            .filter(|&value| value <= i64::MIN.unsigned_abs())
-            .map(u64::wrapping_neg),
-        digits => number(digits)
-            .ok()
-            .filter(|&value| value <= i64::MAX as u64),
-    }
 }

@@ -2,7 +2,7 @@
 
 //! Ranges of numbers, which all comparisons are compiled to.
 
-use super::predicate::Op;
+use super::op::Op;
 use crate::event::NumberType;
 
 /// A range of numbers of a type: `first` and the `span` numbers after it, with wraparound from the

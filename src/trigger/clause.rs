@@ -6,15 +6,17 @@
 use core::fmt;
 
 use super::{
-    number::number,
-    text::SourceText,
-    tree::{
-        Expr,
-        ParsedList, //
+    error::{
+        Error,
+        HintText, //
     },
-    Error,
-    HintText,
-    Span, //
+    expr::Expr,
+    list::ParsedList,
+    number::number,
+    text::{
+        SourceText,
+        Span, //
+    },
 };
 use crate::{
     event::Unit,

@@ -21,6 +21,8 @@ mod command;
 pub mod enable;
 mod error;
 pub mod error_log;
+mod expr;
+mod list;
 mod listing;
 mod modifier;
 mod number;
@@ -41,12 +43,24 @@ pub use error::{
     HintText, //
 };
 pub use error_log::ErrorLog;
+pub use expr::{
+    Expr,
+    FieldRef,
+    Operator,
+    Qualifier,
+    VarRefText, //
+};
+pub use list::ParsedList;
 pub use listing::{
     count_same_oldest,
     merge_by_age,
     KernelTriggers, //
 };
-pub use modifier::ModifierKind;
+pub use modifier::{
+    Modifier,
+    ModifierKind,
+    Place, //
+};
 pub use number::number;
 pub use text::{
     contains,
@@ -57,18 +71,10 @@ pub use tree::{
     Action,
     ActionHandler,
     Assignment,
-    Expr,
-    FieldRef,
     FilterClause,
     MapSize,
-    Modifier,
-    Operator,
     Order,
     Param,
-    ParsedList,
-    Place,
-    Qualifier,
     SortField,
-    Trigger,
-    VarRefText, //
+    Trigger, //
 };

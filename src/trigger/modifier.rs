@@ -8,11 +8,12 @@
 use core::mem;
 
 use super::{
+    error::HintText,
     number::number,
-    text::SourceText,
-    tree::Place,
-    HintText,
-    Span, //
+    text::{
+        SourceText,
+        Span, //
+    },
 };
 use crate::{
     event::{
@@ -25,6 +26,30 @@ use crate::{
         Extreme, //
     },
 };
+
+/// The modifier of a field.
+#[derive(Clone, Copy, Debug)]
+pub struct Modifier {
+    /// As written, without the dot.
+    pub text: Span,
+    /// The kind of modifier.
+    pub kind: ModifierKind,
+}
+
+/// The place of an expression in a trigger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A field in `keys=` or `on(…)`.
+    Key,
+    /// A field in `vals=`.
+    Value,
+    /// The right side of an assignment, or a parameter of an action other than `save()`.
+    Variable,
+    /// A parameter of `save()`.
+    Saved,
+    /// Inside another expression.
+    Operand,
+}
 
 /// The modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,13 +4,22 @@
 
 use super::{
     clause::Clauses,
-    modifier::ModifierKind,
-    text::SourceText,
-    Error,
-    ErrorText,
-    Hint,
-    HintText,
-    Span, //
+    error::{
+        Error,
+        ErrorText,
+        Hint,
+        HintText, //
+    },
+    expr::{
+        Expr,
+        Qualifier, //
+    },
+    list::ParsedList,
+    modifier::Modifier,
+    text::{
+        SourceText,
+        Span, //
+    },
 };
 use crate::text::is_space;
 use kernel::prelude::*;
@@ -56,25 +65,6 @@ pub struct Trigger {
 impl Trigger {
     /// The clock of a trigger without `clock=`.
     pub const CLOCK_DEFAULT: &'static [u8] = b"global";
-
-    /// Parses the parameters of a `hist` command ([`Command::hist`](super::Command::hist)).
-    ///
-    /// # Errors
-    ///
-    /// Errors that C reports before any lookup; `ENOMEM`. Other errors stay in the tree.
-    pub fn parse(params: &[u8]) -> Result<Self, Error> {
-        super::parser::parse(SourceText::new(params)?)
-    }
-
-    /// [`Trigger::parse`] for a trigger that was not written, but composed on behalf of one whose
-    /// COMMAND is `command`: carets refer to that.
-    ///
-    /// # Errors
-    ///
-    /// As [`Trigger::parse`].
-    pub fn parse_for(params: &[u8], command: &[u8]) -> Result<Self, Error> {
-        super::parser::parse(SourceText::made_for(params, command)?)
-    }
 
     /// The COMMAND of the error log: `hist:` and the parameters as written.
     pub fn command(&self) -> &[u8] {
@@ -136,16 +126,6 @@ impl Trigger {
             .hint
     }
 
-    /// Parses a part of the text as a field of the event, `name[.modifier]`, ignoring operators,
-    /// qualifiers and `$`: as C parses the definition that it substitutes for a `$name`.
-    ///
-    /// # Errors
-    ///
-    /// `EINVAL` for a modifier that does not exist or is not allowed in `place`.
-    pub fn field(&self, piece: Span, place: Place) -> Result<FieldRef, Error> {
-        super::parser::field(&self.text, piece, None, piece, place)
-    }
-
     /// The event of the reference `system.event.$name` that defines one of the first `n` variables,
     /// if that reference is `text`.
     pub fn reference_at(&self, text: Span, n: usize) -> Option<Qualifier> {
@@ -173,231 +153,6 @@ impl Trigger {
                     && !(expr.len() >= 2 && expr.starts_with(b"$"))
             })
             .map(|var| var.expr.text())
-    }
-}
-
-/// A list of items in the order in which they are checked. It may end with an error.
-pub struct ParsedList<T> {
-    /// The list as written, without its keyword. Actions and assignments may be many tokens: the
-    /// last one. `None` if it is not given.
-    pub text: Option<Span>,
-    pub(super) items: KVec<T>,
-    pub(super) error: Option<Error>,
-    /// The text after the error, which was not parsed.
-    pub rest: Option<Span>,
-}
-
-impl<T> ParsedList<T> {
-    pub(super) fn new(text: Option<Span>) -> Self {
-        Self {
-            text,
-            items: KVec::new(),
-            error: None,
-            rest: None,
-        }
-    }
-
-    pub(super) fn fail(&mut self, error: Error, rest: Option<Span>) {
-        self.error = Some(error);
-        self.rest = rest;
-    }
-
-    /// The items, then the error, if the list ends with one.
-    pub fn iter(&self) -> impl Iterator<Item = Result<&T, Error>> + '_ {
-        Iterator::chain(self.items.iter().map(Ok), self.error.map(Err))
-    }
-
-    /// The items without the error.
-    pub fn items(&self) -> &[T] {
-        &self.items
-    }
-
-    /// The error at the end of the list, if any.
-    pub fn error(&self) -> Option<Error> {
-        self.error
-    }
-}
-
-/// A key, a value, the right side of an assignment, or an operand of one of these.
-pub enum Expr {
-    /// A number.
-    Literal {
-        /// As written: decimal, `0x…` or `0…`.
-        text: Span,
-        /// The number.
-        value: u64,
-    },
-    /// A field of the event, or a common field.
-    Field(FieldRef),
-    /// A variable.
-    Reference(VarRefText),
-    /// The key `stacktrace`: the kernel stack, even if the event has a field of that name.
-    Stacktrace {
-        /// The word.
-        text: Span,
-    },
-    /// `-(operand)`.
-    Negation {
-        /// From the minus to the last parenthesis.
-        text: Span,
-        /// The expression in the parentheses.
-        operand: KBox<Expr>,
-    },
-    /// `left operator right`.
-    Binary {
-        /// Both operands and the operator.
-        text: Span,
-        /// The operator between them.
-        operator: Operator,
-        /// Checked first.
-        left: KBox<Expr>,
-        /// Checked after the left operand.
-        right: KBox<Expr>,
-    },
-    /// `(operand)` or `(operand).modifier`, as a value.
-    Parens {
-        /// All of it as written.
-        text: Span,
-        /// The expression in the parentheses.
-        operand: KBox<Expr>,
-        /// The modifier behind them.
-        modifier: Option<Modifier>,
-    },
-    /// Not a valid expression: the error is reported when it is checked.
-    Bad {
-        /// The invalid text.
-        text: Span,
-        /// Why it is invalid.
-        error: Error,
-    },
-}
-
-impl Expr {
-    /// The whole expression as written, where the caret goes for errors that are found before its
-    /// operands are checked.
-    pub fn text(&self) -> Span {
-        match self {
-            Self::Field(field) => field.text,
-            Self::Reference(reference) => reference.text,
-            Self::Literal { text, .. }
-            | Self::Stacktrace { text }
-            | Self::Negation { text, .. }
-            | Self::Binary { text, .. }
-            | Self::Parens { text, .. }
-            | Self::Bad { text, .. } => *text,
-        }
-    }
-
-    /// The text for the caret of errors that are found after the operands were checked.
-    ///
-    /// C cuts the text in place while it parses: at operators, at the closing parenthesis, after
-    /// the system of a qualified name. Of `a+b` it reports `a`, of `sched.sched_waking.$ts` it
-    /// reports `sched`, and of `-(a+b)` it reports `-(a`.
-    pub fn remnant(&self) -> Span {
-        match self {
-            Self::Field(FieldRef {
-                qualifier: Some(qualifier),
-                ..
-            })
-            | Self::Reference(VarRefText {
-                qualifier: Some(qualifier),
-                ..
-            }) => qualifier.system,
-            Self::Binary { left, .. } => left.remnant(),
-            Self::Negation { text, operand } => Span {
-                start: text.start,
-                end: operand.remnant().end,
-            },
-            _ => self.text(),
-        }
-    }
-}
-
-/// A reference to a field as written: `[system.event.]name[.modifier]`.
-#[derive(Clone, Copy, Debug)]
-pub struct FieldRef {
-    /// All of it as written.
-    pub text: Span,
-    /// C ignores it: `x.y.prev_pid` is the field `prev_pid` of the trigger's own event.
-    pub qualifier: Option<Qualifier>,
-    /// `name[.modifier]`, where the caret goes if `.stacktrace` is not allowed for the field.
-    pub atom: Span,
-    /// The name, possibly empty, where the caret goes if the event lacks the field.
-    pub name: Span,
-    /// The modifier after the first dot.
-    pub modifier: Option<Modifier>,
-}
-
-/// The modifier of a field.
-#[derive(Clone, Copy, Debug)]
-pub struct Modifier {
-    /// As written, without the dot.
-    pub text: Span,
-    /// The kind of modifier.
-    pub kind: ModifierKind,
-}
-
-/// The place of an expression in a trigger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// A field in `keys=` or `on(…)`.
-    Key,
-    /// A field in `vals=`.
-    Value,
-    /// The right side of an assignment, or a parameter of an action other than `save()`.
-    Variable,
-    /// A parameter of `save()`.
-    Saved,
-    /// Inside another expression.
-    Operand,
-}
-
-/// A reference to a variable: `[system.event.]$name`.
-#[derive(Clone, Copy, Debug)]
-pub struct VarRefText {
-    /// All of it as written.
-    pub text: Span,
-    /// The event whose variable it is.
-    pub qualifier: Option<Qualifier>,
-    /// `$name`. If the variable does not exist, C reports that and then parses this as a field: see
-    /// [`Trigger::field`].
-    pub atom: Span,
-    /// The name of the variable, never empty, where the caret goes if the variable does not exist.
-    pub name: Span,
-}
-
-/// The event in a qualified name.
-#[derive(Clone, Copy, Debug)]
-pub struct Qualifier {
-    /// The system of the event.
-    pub system: Span,
-    /// Its name.
-    pub event: Span,
-}
-
-/// Binary operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operator {
-    /// `+`
-    Plus,
-    /// `-`
-    Minus,
-    /// `*`
-    Times,
-    /// `/`
-    Over,
-}
-
-impl Operator {
-    /// The result of the operator on two numbers. A division by zero yields all ones.
-    #[inline]
-    pub fn apply(self, left: u64, right: u64) -> u64 {
-        match self {
-            Self::Plus => left.wrapping_add(right),
-            Self::Minus => left.wrapping_sub(right),
-            Self::Times => left.wrapping_mul(right),
-            Self::Over => left.checked_div(right).unwrap_or(u64::MAX),
-        }
     }
 }
 

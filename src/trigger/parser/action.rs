@@ -9,14 +9,14 @@ use super::expr::{
 use crate::{
     limits::PARAMS_MAX,
     trigger::{
+        list::ParsedList,
+        modifier::Place,
         text::SourceText,
         tree::{
             Act,
             Action,
             ActionHandler,
-            Param,
-            ParsedList,
-            Place, //
+            Param, //
         },
         Error,
         ErrorText,

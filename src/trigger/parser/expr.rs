@@ -5,18 +5,20 @@
 use crate::{
     limits::OPERATORS_MAX,
     trigger::{
-        modifier::ModifierKind,
-        number::number,
-        text::SourceText,
-        tree::{
+        expr::{
             Expr,
             FieldRef,
-            Modifier,
             Operator,
-            Place,
             Qualifier,
             VarRefText, //
         },
+        modifier::{
+            Modifier,
+            ModifierKind,
+            Place, //
+        },
+        number::number,
+        text::SourceText,
         Error,
         ErrorText,
         HintText,

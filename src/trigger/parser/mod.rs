@@ -10,17 +10,23 @@ mod expr;
 
 use super::{
     clause::Clauses,
+    expr::{
+        Expr,
+        FieldRef, //
+    },
+    list::ParsedList,
+    modifier::Place,
     number::number,
     text::{
         contains,
         find,
-        SourceText, //
+        SourceText,
+        Span, //
     },
     tree::*,
     Error,
     ErrorText,
-    HintText,
-    Span, //
+    HintText, //
 };
 use crate::limits::{
     ACTIONS_MAX,
@@ -47,13 +53,43 @@ use action::{
     actions,
     HandlerName, //
 };
-pub(super) use expr::field;
 use expr::{
     expr,
     value, //
 };
 
-pub(super) fn parse(mut text: SourceText) -> Result<Trigger, Error> {
+impl Trigger {
+    /// Parses the parameters of a `hist` command ([`Command::hist`](super::Command::hist)).
+    ///
+    /// # Errors
+    ///
+    /// Errors that C reports before any lookup; `ENOMEM`. Other errors stay in the tree.
+    pub fn parse(params: &[u8]) -> Result<Self, Error> {
+        parse(SourceText::new(params)?)
+    }
+
+    /// [`Trigger::parse`] for a trigger that was not written, but composed on behalf of one whose
+    /// COMMAND is `command`: carets refer to that.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trigger::parse`].
+    pub fn parse_for(params: &[u8], command: &[u8]) -> Result<Self, Error> {
+        parse(SourceText::made_for(params, command)?)
+    }
+
+    /// Parses a part of the text as a field of the event, `name[.modifier]`, ignoring operators,
+    /// qualifiers and `$`: as C parses the definition that it substitutes for a `$name`.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` for a modifier that does not exist or is not allowed in `place`.
+    pub fn field(&self, piece: Span, place: Place) -> Result<FieldRef, Error> {
+        expr::field(&self.text, piece, None, piece, place)
+    }
+}
+
+fn parse(mut text: SourceText) -> Result<Trigger, Error> {
     let (attributes, filter) = split_filter(&text)?;
     text.hide_sym_offset(attributes);
     let tokens = Tokens::split(&text, attributes)?;
