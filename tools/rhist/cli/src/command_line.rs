@@ -46,7 +46,7 @@ Without a command or recipe: what runs, and what it costs.";
     after_help = RECIPES
 )]
 pub struct CommandLine {
-    /// What to do; without it, the state of rhist on this machine.
+    /// Command; without one, the state of rhist on this machine.
     #[command(subcommand)]
     pub command: Option<Command>,
     /// Options before the command.
@@ -64,14 +64,14 @@ pub enum Command {
     Between(between::Args),
     /// Show keys as they change, on the whole screen
     ///
-    /// Where no terminal is, and with --format json, prints a line of JSON for each interval. With
+    /// Without a terminal, and with --format json, prints a line of JSON for each interval. With
     /// --format svg, prints a picture of the screen at the end, of COLUMNS times LINES characters.
     Top(top::Args),
-    /// Keep what is measured in a file, an interval a line
+    /// Record a measurement to a file, one interval per line
     Record(record::Args),
-    /// Push what is measured to a receiver of OTLP, such as an OpenTelemetry collector
+    /// Push a measurement to a receiver of OTLP, such as an OpenTelemetry collector
     ///
-    /// What the receiver does not accept is kept in a queue on disk, and sent again.
+    /// Batches that the receiver does not accept are kept in a queue on disk, and sent again.
     Push(push::Args),
     /// Show a recording
     Report(report::Args),
@@ -79,11 +79,11 @@ pub enum Command {
     Diff(diff::Args),
     /// List events, runs or recipes
     Ls(ls::Args),
-    /// Show the fields of an event, and what keys they make
+    /// Show the fields of an event, and the keys that they make
     Show(show::Args),
-    /// Remove what runs have left that are gone, and what --keep has left
+    /// Remove the objects of dead runs, and those that --keep has left
     Clean,
-    /// Say what this machine can measure, and what it needs for the rest
+    /// Show which measurements this machine supports, and what the others need
     ///
     /// The exit status is 1 if nothing can be measured.
     Doctor,
@@ -93,18 +93,18 @@ pub enum Command {
     Check(check::Args),
     /// Make the histograms of a configuration, and let Prometheus scrape them
     ///
-    /// Runs until SIGTERM or SIGINT, and then removes all that it made. SIGHUP has it read its
-    /// configuration again: what is the same goes on. rhist.service(8) has more.
+    /// Runs until SIGTERM or SIGINT, and then removes all that it made. SIGHUP makes it read its
+    /// configuration again; unchanged histograms go on. See rhist.service(8).
     Serve(serve::Args),
     /// Run a program on the tracing directory of rhist
     ///
     /// COMMAND runs in a mount namespace of its own, in which rhist's tracing directory lies over
-    /// /sys/kernel/tracing. So trace-cmd, perf, and whatever else uses that path, find there the
-    /// histograms and user events of rhist, and all that the kernel's directory has. Other programs
-    /// notice nothing.
+    /// /sys/kernel/tracing. There, trace-cmd, perf and other programs find the histograms and user
+    /// events of rhist besides everything in the kernel's directory. Programs outside of the
+    /// namespace are not affected.
     ///
-    /// The exit status is that of COMMAND, 127 if there is no such command, 125 if it could not be
-    /// run so.
+    /// The exit status is that of COMMAND, 127 if COMMAND does not exist, 125 if it could not be
+    /// run in this way.
     Exec(exec::Args),
     /// A recipe: its name, and what follows.
     #[command(external_subcommand)]

@@ -168,7 +168,7 @@ pub fn checked(origin: &str, text: &str, result: Result<(), Problem>) -> anyhow:
 
 /// Error for a name that does not exist, with similar ones. `what` is `recipe` or `run`.
 pub fn unknown_name<'a>(origin: &str, name: &str, what: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
-    let problem = Problem::new(0..name.len(), format!("there is no {what} {}", named(name)));
+    let problem = Problem::new(0..name.len(), format!("unknown {what} {}", named(name)));
     let nearest = suggest::near(name, names);
     let problem = match nearest.is_empty() {
         true => problem.help(match what {
@@ -195,14 +195,14 @@ pub fn refused(error: &WriteError, written: &[Written<'_>]) -> Diagnostic {
         let reason = text.split(" (os error").next().unwrap_or_default();
         let problem = Problem::new(
             0..error.text.trim_end().len(),
-            format!("the kernel refused this: {reason}"),
+            format!("the kernel rejected this: {reason}"),
         );
         return Diagnostic::new(file, error.text.trim_end(), problem);
     };
-    let title = format!("the kernel refused this: {}", entry.sentence);
+    let title = format!("the kernel rejected this: {}", entry.sentence);
     if entry.sentence == NO_SUCH_PROBES {
         let problem = Problem::new(0..error.text.trim_end().len(), title);
-        let problem = problem.help("this kernel has no such probes: rhist doctor tells which it has");
+        let problem = problem.help("this kernel lacks this kind of probe: see rhist doctor");
         return Diagnostic::new(file, error.text.trim_end(), problem);
     }
     for part in written {

@@ -17,16 +17,16 @@ use rhist_core::table::BucketUnit;
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub struct Common {
-    /// Print what would be written to the kernel, and write nothing
+    /// Print what would be written to the kernel, but write nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// How to print what was found; by default text
+    /// Output format; by default text
     #[arg(long, value_enum)]
     pub format: Option<Format>,
     /// Leave the triggers when done, and print how to remove them
     #[arg(long)]
     pub keep: bool,
-    /// Print only what was found
+    /// Print only the result
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -165,7 +165,7 @@ impl Format {
     }
 }
 
-/// What is counted, for how long, and how it is shown.
+/// Options of a measurement: which hits are counted, for how long, and by which keys.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Measurement")]
 pub struct RunArgs {
@@ -175,35 +175,35 @@ pub struct RunArgs {
     /// Only tasks with this name; * stands for any characters
     #[arg(short, long, value_name = "NAME")]
     pub comm: Option<String>,
-    /// End after so many seconds; by default at Ctrl-C
+    /// End after this many seconds; by default at Ctrl-C
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
     pub duration: Option<f64>,
-    /// Show what was added in each interval of so many seconds
+    /// Show each interval of this many seconds by itself
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
     pub interval: Option<f64>,
-    /// Show it for each of these: fields of the event, with modifiers
+    /// Count by these keys: fields of the event, with modifiers
     #[arg(long, value_name = "KEY", value_delimiter = ',')]
     pub by: Vec<String>,
-    /// Only what took at least so long: 10ms, 500us, 1s
+    /// Only times of at least this: 10ms, 500us, 1s
     #[arg(long, value_name = "TIME")]
     pub slower: Option<String>,
-    /// Only what took less than this
+    /// Only times of less than this
     #[arg(long, value_name = "TIME")]
     pub faster: Option<String>,
-    /// Also what rhist itself does
+    /// Count rhist's own activity, too
     #[arg(long = "self")]
     pub itself: bool,
-    /// In what unit the buckets of times are, to be added to others in this unit; by default
-    /// nanoseconds
+    /// Unit of the buckets of times, which can only be added to others in the same unit; by
+    /// default nanoseconds
     #[arg(long, value_enum)]
     pub unit: Option<UnitArg>,
-    /// Only events that this filter of the kernel passes
+    /// Only events that pass this filter, in the kernel's syntax
     #[arg(long = "where", value_name = "EXPR", value_parser = one_line)]
     pub filter: Option<String>,
-    /// How many entries there is room for, of results and of starts: 65 to 131072
+    /// Number of entries for results, and for starts: 65 to 131072
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(65..=131_072))]
     pub size: Option<u32>,
-    /// Whose histograms: by default rhist's, if the module is loaded
+    /// Implementation of histograms: by default rhist's, if the module is loaded
     #[arg(long, value_enum, default_value_t)]
     pub backend: BackendArg,
 }
@@ -235,7 +235,7 @@ pub enum BackendArg {
     /// rhist's if the module is loaded, else C's
     #[default]
     Auto,
-    /// Those of the module rhist
+    /// Histograms of the module rhist
     Rhist,
     /// The kernel's own, written in C
     C,
@@ -332,7 +332,11 @@ impl Common {
         }
         if let Some(format) = self.format.filter(|format| !known.formats.contains(format)) {
             let names: Vec<_> = known.formats.iter().map(Format::word).collect();
-            bail!("{name} has no format {}, but {}", format.word(), names.join(", "));
+            bail!(
+                "{name} does not support --format {}, only {}",
+                format.word(),
+                names.join(", ")
+            );
         }
         Ok(())
     }
@@ -363,6 +367,6 @@ fn one_line(text: &str) -> Result<String, Infallible> {
 pub fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.01..=31_536_000.0).contains(&seconds) => Ok(seconds),
-        _ => Err("seconds are a number from 0.01 to 31536000, a year".to_owned()),
+        _ => Err("expected a number of seconds from 0.01 to 31536000 (a year)".to_owned()),
     }
 }

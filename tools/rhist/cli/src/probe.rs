@@ -65,7 +65,7 @@ impl Probes {
             _ => return Ok(text.to_owned()),
         };
         if place.is_empty() || place == "%return" || text.chars().any(char::is_control) {
-            bail!("{text:?}: a probe has a place: {kind}:FUNCTION");
+            bail!("{text:?}: the probe needs a function: {kind}:FUNCTION");
         }
         self.texts.push(text.to_owned());
         let definition = |prefix, place: &str| {
@@ -112,17 +112,17 @@ pub fn near_functions(name: &str, symbols: &str) -> Vec<String> {
 /// Translates `FILE:SYMBOL` or `FILE:0xOFFSET` to the kernel's syntax, with the offset in the file.
 fn in_file(place: &str) -> anyhow::Result<String> {
     let Some((path, symbol)) = place.rsplit_once(':') else {
-        bail!("{place}: a probe in a program has a file and a function: uprobe:FILE:FUNCTION");
+        bail!("{place}: a probe in a program needs a file and a function: uprobe:FILE:FUNCTION");
     };
     if symbol.starts_with("0x") {
         return Ok(format!("{path}:{symbol}"));
     }
     // Reading a device might never end.
     if !fs::metadata(path).with_context(|| path.to_owned())?.is_file() {
-        bail!("{path}: no program or library");
+        bail!("{path}: not a program or library");
     }
     let data = fs::read(path).with_context(|| path.to_owned())?;
-    let file = object::File::parse(&*data).with_context(|| format!("{path}: no program or library"))?;
+    let file = object::File::parse(&*data).with_context(|| format!("{path}: not a program or library"))?;
     let symbols = || {
         file.symbols()
             .chain(file.dynamic_symbols())
@@ -144,7 +144,7 @@ fn in_file(place: &str) -> anyhow::Result<String> {
         .segments()
         .find(|segment| (segment.address()..segment.address().saturating_add(segment.size())).contains(&address))
         .map(|segment| address - segment.address() + segment.file_range().0)
-        .with_context(|| format!("{path}: {symbol} is in no part that is loaded"))?;
+        .with_context(|| format!("{path}: {symbol} is in no segment that is loaded"))?;
     Ok(format!("{path}:{offset:#x}"))
 }
 

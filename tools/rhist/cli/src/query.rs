@@ -181,7 +181,7 @@ impl Query {
         }
         let own = self.own_threads();
         if own.is_empty() && !self.run.itself && !self.common.dry_run && threads.is_empty() {
-            let note = "what rhist itself does is counted, too: in its PID namespace, threads have other numbers";
+            let note = "rhist's own activity is counted, too: rhist cannot see the global IDs of its threads from its PID namespace";
             notes.push(note.to_owned());
         }
         let slower = self.bound("--slower", self.run.slower.as_deref())?;
@@ -189,7 +189,7 @@ impl Query {
         if faster.is_some_and(|below| below <= slower.unwrap_or(0)) {
             let text = |bound: &Option<String>| bound.clone().unwrap_or_else(|| "0".to_owned());
             bail!(
-                "no time is at least {} and less than {}",
+                "no time is at least {} (--slower) and less than {} (--faster)",
                 text(&self.run.slower),
                 text(&self.run.faster)
             )
@@ -269,7 +269,7 @@ impl Query {
                 let time = nanoseconds(text).with_context(|| option.to_owned())?;
                 Ok(Some(time))
             }
-            Some(text) => bail!("{option} {text}: {} measures no times", self.name),
+            Some(text) => bail!("{option} {text}: {} does not measure times", self.name),
             None => Ok(None),
         }
     }
@@ -365,8 +365,8 @@ impl Query {
                         && let Some(on) = common(&a, &b)
                     {
                         bail!(
-                            "A and B are not both about the task that runs when they happen, which is what times belong to \
-                             without --on: add --on {on}, or --on common_pid if that is what you mean"
+                            "without --on, times belong to the running task, but not both of A and B are about it: \
+                             add --on {on}, or --on common_pid if that is what you mean"
                         );
                     }
                 }
@@ -491,5 +491,5 @@ fn read_proc(file: &str) -> String {
 /// Parses a time, in nanoseconds.
 fn nanoseconds(text: &str) -> anyhow::Result<u64> {
     let time = quantity::parse(text, Unit::Nanoseconds)?;
-    u64::try_from(time).with_context(|| format!("{text:?} is no time"))
+    u64::try_from(time).with_context(|| format!("{text:?} is not a time"))
 }

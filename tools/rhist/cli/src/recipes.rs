@@ -64,13 +64,13 @@ pub fn find(name: &str) -> anyhow::Result<Option<Recipe>> {
 pub fn instead(name: &str) -> Option<&'static str> {
     Some(match name {
         _ if name.ends_with("snoop") => {
-            "line for each event: trace-cmd record has, and bpftrace; rhist count EVENT --by KEYS counts them"
+            "line for each event. Use trace-cmd record or bpftrace; to count the events: rhist count EVENT --by KEYS"
         }
         "memleak" | "argdist" | "stackcount" | "trace" => {
-            "stacks or memory of programs: bpftrace has; rhist kmem counts allocations of the kernel"
+            "stacks or memory of programs. Use bpftrace; for allocations of the kernel: rhist kmem"
         }
         "llcstat" | "cachestat" | "cachetop" | "cpuunclaimed" | "numamove" => {
-            "hardware counters or inner counters of the kernel: perf stat has, and bpftrace"
+            "counters of the hardware or inside the kernel. Use perf stat or bpftrace"
         }
         _ => return None,
     })
@@ -84,7 +84,7 @@ fn own(name: &str, path: &Path) -> anyhow::Result<Option<Recipe>> {
             return Ok(None);
         }
         Err(error) => return Err(error.into()),
-        Ok(file) if !file.is_file() || file.len() > MAX_SIZE => bail!("this is no recipe"),
+        Ok(file) if !file.is_file() || file.len() > MAX_SIZE => bail!("not a regular file, or larger than 1 MiB"),
         Ok(_) => {}
     }
     if commands().contains(&name) {
@@ -154,12 +154,18 @@ mod tests {
     fn no_files_of_recipes() {
         let folder = tempfile::tempdir().unwrap();
         assert!(own("mine", &folder.path().join("mine.toml")).unwrap().is_none());
-        assert_eq!(own("mine", folder.path()).unwrap_err().to_string(), "this is no recipe");
-        assert_eq!(found("mine", &"#".repeat(1 << 20)), "this is no recipe");
+        assert_eq!(
+            own("mine", folder.path()).unwrap_err().to_string(),
+            "not a regular file, or larger than 1 MiB"
+        );
+        assert_eq!(
+            found("mine", &"#".repeat(1 << 20)),
+            "not a regular file, or larger than 1 MiB"
+        );
         // Reading it would never end.
         assert_eq!(
             own("mine", Path::new("/dev/zero")).unwrap_err().to_string(),
-            "this is no recipe"
+            "not a regular file, or larger than 1 MiB"
         );
     }
 }

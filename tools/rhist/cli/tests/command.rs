@@ -165,7 +165,7 @@ fn a_dry_run_removes_nothing() {
     assert_eq!(clean(&["--dry-run"]), "would remove rhist-1_2: runqlat\n");
     assert!(journal.exists());
     assert_eq!(clean(&[]), "removed rhist-1_2: runqlat\n");
-    assert_eq!(clean(&[]), "nothing was left\n");
+    assert_eq!(clean(&[]), "nothing to remove\n");
     assert!(!journal.exists());
 }
 
@@ -196,7 +196,7 @@ fn a_variable_that_names_no_tracing_directory() {
         .unwrap();
     let said = stderr(&output);
     assert!(
-        said.contains("/nowhere is no tracing directory: RHIST_TRACEFS names it"),
+        said.contains("/nowhere is not a tracing directory (set by RHIST_TRACEFS)"),
         "{said}"
     );
     assert!(!said.contains("mount"), "{said}");
@@ -337,7 +337,7 @@ fn the_state_tells_what_is_whose() {
     assert!(instances.join("rhist-1_2").exists());
     let text = status(home.path(), &[]);
     for line in [
-        "removed what was left of: rhist runqlat\n",
+        "removed the objects of a run that had died: rhist runqlat\n",
         "  rhist-1_3: rhist runqlat (kept; rhist clean removes it)\n",
         "  rhist-1_4: rhist runqlat (its process is gone, and it could not be removed: Directory not empty (os error 39))\n",
     ] {
@@ -364,8 +364,8 @@ fn options_that_a_command_does_not_know() {
     ];
     const REFUSALS: [&str; 6] = [
         "has no option",
-        "has no format",
-        "there is no option",
+        "does not support --format",
+        "unknown option",
         "unexpected argument",
         "invalid value",
         "cannot be used with",
@@ -428,8 +428,8 @@ fn options_that_a_command_does_not_know() {
                     .unwrap();
                 let said = stderr(&output);
                 // The word after exec is a program.
-                let (status, sentences) = match said.contains("there is no command") {
-                    true => (127, &["there is no command"][..]),
+                let (status, sentences) = match said.contains("command not found") {
+                    true => (127, &["command not found"][..]),
                     false => (2, &REFUSALS[..]),
                 };
                 let is_refused =
@@ -532,7 +532,7 @@ fn recipes_of_a_user() {
         ("option --dry-run", "pid is an option of all recipes"),
         ("broken --dry-run", "invalid basic string"),
         ("record file top", "top is a command of rhist"),
-        ("record file record", "record measures nothing"),
+        ("record file record", "record does not measure"),
         ("report mine\u{1b}[2J", "No such file"),
     ] {
         let (code, _, said) = run(line, "");

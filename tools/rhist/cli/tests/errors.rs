@@ -174,12 +174,15 @@ fn bounds_of_times() {
     assert_eq!(filter(&["--faster", "10ms"]), "lat < 10000000");
     let both = filter(&["--slower", "5ms", "--faster", "10ms"]);
     assert_eq!(both, "(lat >= 5000000) && (lat < 10000000)");
-    let none = "no time is at least 5ms and less than 5ms\n";
+    let none = "no time is at least 5ms (--slower) and less than 5ms (--faster)\n";
     assert_eq!(with(&["--slower", "5ms", "--faster", "5ms"]), none);
-    assert_eq!(with(&["--faster", "0ns"]), "no time is at least 0 and less than 0ns\n");
+    assert_eq!(
+        with(&["--faster", "0ns"]),
+        "no time is at least 0 (--slower) and less than 0ns (--faster)\n"
+    );
     for option in ["--slower", "--faster"] {
         let count = said(&["count", "sched_switch", option, "5ms"]);
-        assert_eq!(count, format!("{option} 5ms: count measures no times\n"));
+        assert_eq!(count, format!("{option} 5ms: count does not measure times\n"));
         assert!(with(&[option, "soon"]).starts_with(option));
     }
 }

@@ -51,7 +51,7 @@ fn a_file_whose_name_is_no_text() {
     // The folder for instances is missing.
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(
-        String::from_utf8_lossy(&output.stderr).contains("no instance could be made"),
+        String::from_utf8_lossy(&output.stderr).contains("cannot make an instance"),
         "{output:?}"
     );
 }

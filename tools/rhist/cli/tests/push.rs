@@ -172,7 +172,7 @@ fn what_is_not_accepted_is_told() {
     assert_eq!(
         said,
         format!(
-            "rhist: {url} has refused a batch, which is lost: 401 Unauthorized\n\
+            "rhist: {url} refused a batch, which is lost: 401 Unauthorized\n\
              3 intervals pushed to {url}: 0 batches accepted\n\
              rhist: lost: 3 batches; 3 refused, 0 dropped, 0 unreadable, 0 not sent\n"
         )
@@ -185,19 +185,19 @@ fn what_makes_no_sense() {
     record(folder.path());
     for (line, sentence) in [
         ("--to https://x runqlat", "rhist has no TLS"),
-        ("--to ftp://x runqlat", "a URL begins with http://"),
-        ("--header x runqlat", "a header is NAME=VALUE"),
+        ("--to ftp://x runqlat", "the URL has to begin with http://"),
+        ("--header x runqlat", "expected NAME=VALUE"),
         (
             "--header Content-Type=application/json runqlat",
             "the header content-type is set by rhist",
         ),
         ("--queue-size 0 runqlat", "0 is not in 1.."),
-        ("-i 0 runqlat", "seconds are a number"),
+        ("-i 0 runqlat", "expected a number of seconds"),
         ("-i 5 nosuch", "nosuch"),
         ("-i 5 --replay waits.jsonl", "cannot be used with"),
         ("--replay nosuch", "No such file"),
         ("--replay waits.jsonl runqlat", "cannot be used with"),
-        ("", "what is to be measured?"),
+        ("", "missing recipe, count or between"),
         ("nosuch", "nosuch"),
     ] {
         let words: Vec<_> = line.split_whitespace().collect();

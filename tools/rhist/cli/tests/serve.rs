@@ -67,7 +67,7 @@ fn check(text: &str) -> (Option<i32>, String) {
 #[test]
 fn what_can_be_made() {
     let text = "[histogram.a]\ncount = \"sched_switch --by next_comm\"\n";
-    let said = "1 histogram: this machine can make all of it\n".to_owned();
+    let said = "1 histogram: this machine supports all of them\n".to_owned();
     assert_eq!(check(text), (Some(0), said));
 }
 
@@ -78,17 +78,17 @@ fn what_is_wrong_with_words() {
     let (status, said) = check(text);
     assert_eq!(status, Some(2));
     insta::assert_snapshot!(said, @r#"
-    error: there is no event sched_swich
+    error: unknown event sched_swich
      --> a.toml:3:10
       |
     3 | count = "sched_swich --by next_comm"
       |          ^^^^^^^^^^^ did you mean sched:sched_switch?
-    error: = is no comparison
+    error: = is not a comparison
      --> a.toml:6:32
       |
     6 | recipe = 'syscount --where "id = 5"'
       |                                ^ did you mean ==?
-    error: --pid, --duration, --interval, --format, --keep, --quiet and --dry-run have no meaning here
+    error: --pid, --duration, --interval, --format, --keep, --quiet and --dry-run do not apply to a histogram of the service
      --> a.toml:9:11
       |
     9 | recipe = "runqlat -d 5"
@@ -99,7 +99,7 @@ fn what_is_wrong_with_words() {
 #[test]
 fn units_are_in_tables() {
     let (status, said) = check("[histogram.a]\nrecipe = \"runqlat --unit s\"\n");
-    let expected = "error: --unit is no option here: its table has unit = \"s\"\n --> a.toml:2:11\n";
+    let expected = "error: --unit does not apply here: set it in the table, as in unit = \"s\"\n --> a.toml:2:11\n";
     assert!(status == Some(2) && said.starts_with(expected), "{said}");
 }
 
@@ -152,7 +152,10 @@ fn help_is_no_histogram() {
     for text in ["count = \"sched_switch --help\"", "recipe = \"runqlat -h\""] {
         let (status, said) = check(&format!("[histogram.a]\n{text}\n"));
         assert_eq!(status, Some(2));
-        assert!(said.starts_with("error: --help has no meaning here\n"), "{said}");
+        assert!(
+            said.starts_with("error: --help does not apply to a histogram of the service\n"),
+            "{said}"
+        );
     }
 }
 
@@ -412,7 +415,7 @@ fn what_is_wrong_with_a_receiver() {
     let (status, said) = check("[push]\nto = \"ftp://x\"\n");
     assert_eq!(status, Some(2));
     insta::assert_snapshot!(said, @r#"
-    error: ftp://x: a URL begins with http:// here
+    error: ftp://x: the URL has to begin with http://
      --> a.toml:2:6
       |
     2 | to = "ftp://x"

@@ -168,7 +168,7 @@ fn a_recording_can_be_replayed() {
     let made = made.unwrap();
     tmux.wait_until(|_| fs::read_to_string(&made).unwrap().lines().count() >= 2);
     tmux.keys(&["w"]);
-    tmux.wait_for("is written");
+    tmux.wait_for("recorded to");
     tmux.keys(&["q"]);
     assert_sane(&tmux);
     let output = rhist(&["top", "--batch", "--replay", made.to_str().unwrap()]);
@@ -236,10 +236,10 @@ fn what_is_wrong_gets_a_sentence() {
     for (args, sentence) in [
         (
             &["top", "runqlat", "--format", "folded"][..],
-            "rhist: rhist top has no format folded, but text, json, svg",
+            "rhist: rhist top does not support --format folded, only text, json, svg",
         ),
         (&["top", "--replay", "Cargo.toml"], "rhist: Cargo.toml"),
-        (&["top"], "rhist: what is to be measured?"),
+        (&["top"], "rhist: missing recipe, count or between"),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_rhist")).args(args).output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();

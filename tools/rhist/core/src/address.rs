@@ -25,9 +25,7 @@ impl std::error::Error for Invalid {}
 
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "an address is HOST:PORT, such as localhost:9953 or [2001:db8::7]:9953, and a port a number up to 65535",
-        )
+        f.write_str("expected HOST:PORT, such as localhost:9953 or [2001:db8::7]:9953, with a port up to 65535")
     }
 }
 

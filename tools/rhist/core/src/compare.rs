@@ -250,8 +250,8 @@ pub fn notes(a: &Sample, b: &Sample, differences: &[Difference]) -> Vec<String> 
     let highest = high.fold(0.0, f64::max);
     if highest >= HIGH_AUTOCORRELATION {
         notes.push(format!(
-            "Intervals are like the ones before them (autocorrelation up to {highest:.2}): they tell less than their number \
-             says, and p is too small. Longer intervals are more independent."
+            "Intervals are like the ones before them (autocorrelation up to {highest:.2}): they hold less \
+             information than as many independent ones, and p is too small. Longer intervals are more independent."
         ));
     }
     if a.has_more_keys || b.has_more_keys {

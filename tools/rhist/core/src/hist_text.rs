@@ -46,7 +46,7 @@ fn header<R: BufRead>(text: &mut Scanner<R>) -> Result<(Histogram, Layout), Read
     let begin: [&[u8]; 3] = [b"# event histogram\n", b"#\n", b"# trigger info: "];
     for part in begin {
         if !text.take(part)? {
-            return Err(text.unknown("no histogram of a trigger begins here"));
+            return Err(text.unknown("expected the header of a histogram"));
         }
     }
     let (line, is_whole) = text.line()?;
@@ -75,7 +75,7 @@ fn totals<R: BufRead>(text: &mut Scanner<R>, histogram: &mut Histogram) -> Resul
     if !text.take(b"\nTotals:\n")? {
         return Err(match text.is_at_end()? || text.is_at(b"# event histogram")? {
             true => text.incomplete(),
-            false => text.unknown("neither an entry nor the totals begin here"),
+            false => text.unknown("expected an entry or the totals"),
         });
     }
     let (mut hits, mut dropped, mut hidden) = (None, None, 0);
@@ -101,9 +101,7 @@ fn totals<R: BufRead>(text: &mut Scanner<R>, histogram: &mut Histogram) -> Resul
     let rows = histogram.table.rows.len() as u64;
     let shown = histogram.entries.saturating_sub(hidden);
     if rows != shown {
-        return Err(text.wrong(format!(
-            "there should be {shown} entries before this line, but there are {rows}"
-        )));
+        return Err(text.wrong(format!("entries before this line: expected {shown}, found {rows}")));
     }
     histogram.hits = hits;
     histogram.table.losses.dropped = dropped;

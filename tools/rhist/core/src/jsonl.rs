@@ -65,7 +65,7 @@ pub fn read(reader: impl BufRead) -> Result<Vec<Histogram>, ReadError> {
                 }
             }
             (Kind::Other, _) => (),
-            (_, None) => return Err(wrong("there is no header before this line".to_owned())),
+            (_, None) => return Err(wrong("no header before this line".to_owned())),
         }
     }
     match open {
@@ -156,9 +156,7 @@ impl Open {
         let rows = self.histogram.table.rows.len();
         if trailer.shown != rows as u64 {
             let shown = trailer.shown;
-            return Err(format!(
-                "there should be {shown} entries before this line, but there are {rows}"
-            ));
+            return Err(format!("entries before this line: expected {shown}, found {rows}"));
         }
         if trailer.no_bucket == Some(0) {
             // Every value has a bucket, so a count beyond the buckets comes from hits during the

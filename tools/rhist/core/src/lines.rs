@@ -40,7 +40,7 @@ impl<R: BufRead> Lines<R> {
         if self.line.len() > MAX && !self.line.ends_with(b"\n") {
             return Err(ReadError::Format {
                 line: self.number,
-                what: "the line is longer than 1 MiB, so this is no histogram".to_owned(),
+                what: "the line is longer than 1 MiB: not a histogram".to_owned(),
             });
         }
         Ok(Some((self.number, &self.line)))

@@ -219,7 +219,9 @@ pub fn parse(text: &str, unit: Unit) -> Result<i128, QuantityError> {
         None => {
             let known: Vec<&str> = names.iter().map(|&(known, _)| known).collect();
             let (name, known) = (Text::from(name.as_str()), known.join(", "));
-            return fail(format!("\"{name}\" is not a unit that fits here: these do: {known}"));
+            return fail(format!(
+                "\"{name}\" is not a unit that fits here; possible units: {known}"
+            ));
         }
     };
     let divisor = 10i128.pow(decimals) * each;
@@ -233,7 +235,7 @@ pub fn parse(text: &str, unit: Unit) -> Result<i128, QuantityError> {
         return fail(format!("\"{shown}\" is too large"));
     }
     if whole == 0 && digits > 0 {
-        return fail(format!("\"{shown}\" is less than one of what is counted here"));
+        return fail(format!("\"{shown}\" is less than one"));
     }
     Ok(whole)
 }

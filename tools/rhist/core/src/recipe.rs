@@ -64,10 +64,10 @@ impl Starts {
     /// The sentences, each after its situation.
     pub fn each(&self) -> [(&'static str, &str); 4] {
         [
-            ("Its end never comes", &self.unended),
-            ("Its key is used again", &self.reused),
-            ("It begins twice", &self.again),
-            ("It was there before", &self.before),
+            ("No end", &self.unended),
+            ("Key reused", &self.reused),
+            ("Second start", &self.again),
+            ("Start before the measurement", &self.before),
         ]
     }
 }
@@ -339,7 +339,7 @@ impl Recipe {
                     .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_'));
             if !is_name {
                 return Err(Error(format!(
-                    "{name:?} is no name of an argument or variant: these have lower-case letters, digits and -"
+                    "{name:?} is not a valid name of an argument or variant: use lower-case letters, digits and -"
                 )));
             }
             if !known.insert(name) {
@@ -349,7 +349,7 @@ impl Recipe {
         let may_lack = self.args.iter().skip_while(|arg| arg.default.is_none());
         if let Some(arg) = may_lack.into_iter().find(|arg| arg.default.is_none()) {
             return Err(Error(format!(
-                "argument {} has to be given, so it cannot follow one that has a default",
+                "argument {} is required, so it cannot follow one that has a default",
                 arg.name
             )));
         }
@@ -374,9 +374,12 @@ mod tests {
     fn names_can_be_given() {
         assert_eq!(error(&arg("func")), "none");
         for name in ["", "-x", "a b", "a=b", "{group}", "Func", "1", "é"] {
-            assert!(error(&arg(name)).contains("is no name of an argument"), "{name}");
+            assert!(
+                error(&arg(name)).contains("is not a valid name of an argument"),
+                "{name}"
+            );
             let variant = format!("[variants.{name:?}]\nsummary = \"v\"\n");
-            assert!(error(&variant).contains("is no name of an argument"), "{name}");
+            assert!(error(&variant).contains("is not a valid name of an argument"), "{name}");
         }
         let same = "two arguments or variants are called x";
         assert_eq!(error(&(arg("x") + &arg("x"))), same);
@@ -387,7 +390,7 @@ mod tests {
     fn what_has_to_be_given_comes_first() {
         let default = "default = \"1\"\n";
         assert_eq!(error(&(arg("x") + &arg("y") + default)), "none");
-        assert!(error(&(arg("x") + default + &arg("y"))).starts_with("argument y has to be given"));
+        assert!(error(&(arg("x") + default + &arg("y"))).starts_with("argument y is required"));
     }
 
     #[test]

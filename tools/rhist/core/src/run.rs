@@ -38,7 +38,7 @@ use crate::tracefs::error_log::LogEntry;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Error for an instance that cannot be removed.
-const IN_USE: &str = "it is in use, as by a program that has one of its files open; the next rhist tries again";
+const IN_USE: &str = "in use, for example by a program that has one of its files open; the next rhist tries again";
 
 /// A running measurement. Dropping it removes everything it has created.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ impl Lack {
     fn note(&self, instead: Instead, name: &str) -> Option<String> {
         match (instead, self) {
             (Instead::ById, Lack::Names) => Some(
-                "this kernel's histograms have no names of tasks: tasks are counted by their IDs, and shown by the first name of each"
+                "this kernel's histograms cannot use names of tasks as keys: tasks are counted by ID, and shown with their first name"
                     .to_owned(),
             ),
             (Instead::LessExact, Lack::Probe(definition)) => {
@@ -119,19 +119,16 @@ impl Lack {
 
 /// Note that a fallback was used, with the reason.
 pub fn otherwise(why: &str, name: &str) -> String {
-    format!("{why}, so this was measured in another way: see rhist {name} --help")
+    format!("{why}, so another way to measure was used: see rhist {name} --help")
 }
 
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StartError::Journal(error) => {
-                write!(
-                    f,
-                    "no journal could be written, so nothing was started that could be left behind: {error}"
-                )
+                write!(f, "cannot write the journal, so nothing was started: {error}")
             }
-            StartError::Instance(error) => write!(f, "no instance could be made: {error}"),
+            StartError::Instance(error) => write!(f, "cannot make an instance: {error}"),
             StartError::Step(error) => error.fmt(f),
         }
     }

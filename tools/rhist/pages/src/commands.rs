@@ -32,17 +32,17 @@ const FILES: [(&str, &str); 3] = [
     ),
     (
         "/run/rhist",
-        "What each run has made in the kernel, until it is removed. If a run is killed, the next one removes what it has left.",
+        "Journals of the objects that runs have made in the kernel. If a run is killed, the next one removes its objects.",
     ),
 ];
 
 /// Exit statuses, with their meanings.
 const STATUS: [(&str, &str); 3] = [
-    ("0", "What was asked was done."),
-    ("1", "It could not be done."),
+    ("0", "Success."),
+    ("1", "Failure."),
     (
         "2",
-        "What was asked makes no sense, or cannot be asked on this machine; nothing was changed.",
+        "The command line is invalid, or not possible on this machine; nothing was changed.",
     ),
 ];
 

@@ -34,10 +34,9 @@ const ABOUT: [&str; 3] = [
     "A recipe is a question about the kernel with a name. It is a file: which events are counted, or between which of them \
      time passes, and how the answer is read. rhist makes triggers from it, which count in the kernel; --dry-run prints \
      them instead, and they can be written by hand as well.",
-    "Counts are exact. Where an event could not be counted, or a time has no beginning, how often that was is printed with \
-     the answer.",
-    "A user's own recipes are in ~/.config/rhist/recipes, in files of the same form as those in /usr/share/rhist/recipes, \
-     which are good to begin with. One with the same name takes the place of another.",
+    "Counts are exact. If events could not be counted, or times have no beginning, the answer says how many.",
+    "Your own recipes are files in ~/.config/rhist/recipes. They have the form of those in /usr/share/rhist/recipes, which \
+     are good to begin with. Your recipe replaces one of the package that has the same name.",
 ];
 
 /// Reads the recipes of a folder, sorted by name.
@@ -133,7 +132,7 @@ fn section(roff: &mut Roff, entry: &Entry) {
         term(roff, bold("--by"), &format!("Has short names for {}.", keys.join(", ")));
     }
     if let Some(starts) = &recipe.starts {
-        paragraphs(roff, "What becomes of a start:");
+        paragraphs(roff, "How starts are treated:");
         for (what, text) in starts.each() {
             term(roff, italic(what), text);
         }

@@ -26,7 +26,7 @@ rhist ls events | sort >"$work/got"
 yes "ls events: all that can be counted" cmp "$work/expected" "$work/got"
 is "$(rhist ls events sched/sched_switch)" sched:sched_switch "and one of them"
 rhist ls events no_such_event >"$work/out" 2>&1
-is "$? $(grep -c 'no event has such a name' "$work/out")" "2 1" "a name of none"
+is "$? $(grep -c 'no event matches' "$work/out")" "2 1" "a name of none"
 wrong=
 for name in $(sed -n '0~40p' "$work/expected"); do
 	fields=$(sed -n '/common_/d; s/^\tfield:[^;]*[ *]\([A-Za-z0-9_]*\)\(\[[^;]*\)*;.*/\1/p' \
@@ -63,10 +63,10 @@ refused()
 refused 125 "only root may do this: mounting a directory over another needs CAP_SYS_ADMIN" "not root" as_nobody exec true
 refused 125 "/sys/kernel/tracing/rhist is not there: load the module first, with modprobe rhist" "no module" \
 	unshare -m sh -c 'mount -t tmpfs none /sys/kernel/tracing && exec "$1" exec true' sh "$RHIST_COMMAND"
-refused 125 "there is no instance rhist_x: make it first, with mkdir /sys/kernel/tracing/rhist/instances/rhist_x" \
+refused 125 "no instance rhist_x: make it first, with mkdir /sys/kernel/tracing/rhist/instances/rhist_x" \
 	"no instance" rhist exec -i rhist_x true
-refused 127 "there is no command rhist_none" "no such command" rhist exec rhist_none
-refused 125 "there is no command: rhist exec [-i INSTANCE] COMMAND [ARG]..." "no command at all" rhist exec
+refused 127 "command not found: rhist_none" "no such command" rhist exec rhist_none
+refused 125 "missing COMMAND: rhist exec [-i INSTANCE] COMMAND [ARG]..." "no command at all" rhist exec
 is "$(rhist exec sh -c 'echo "$1"; exit 7' sh 'a  b'; echo $?)" "a  b
 7" "exec: arguments and status are passed on"
 is "$(rhist exec cat /sys/kernel/tracing/hist_stats | grep -c '^commands:')" 1 "exec: rhist's directory in the place of the kernel's"
@@ -83,6 +83,6 @@ clean
 # --- errors that only the kernel finds
 
 rhist count timer:hrtimer_start --by mode --where 'function.function == no_such_function' -d 0.1 >"$work/out" 2>"$work/err"
-is "$? $(grep -c 'the kernel refused this: Function not found' "$work/err") $(grep -c -e '--where function.function == no_such_function' "$work/err")" \
+is "$? $(grep -c 'the kernel rejected this: Function not found' "$work/err") $(grep -c -e '--where function.function == no_such_function' "$work/err")" \
 	"2 1 1" "an error of the kernel, in the text that was written" || sed 's/^/# /' "$work/err"
 finish

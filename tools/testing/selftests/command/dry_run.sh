@@ -28,8 +28,8 @@ all() { made "$1" | sed 's/rhist[-_][0-9_]*[0-9]/RUN/g' | sort; }
 try()
 {
 	"$rhist" "$@" --self --backend $backend --dry-run >"$work/printed"
-	sed '/^# and to undo it:/,$d' "$work/printed" >"$work/do"
-	sed '1,/^# and to undo it:/d' "$work/printed" >"$work/undo"
+	sed '/^# to undo it:/,$d' "$work/printed" >"$work/do"
+	sed '1,/^# to undo it:/d' "$work/printed" >"$work/undo"
 	sh -e "$work/do" 2>"$work/err" || sed 's/^/# /' "$work/err"
 	all rhist-1 >"$work/by_shell"
 	yes "$backend: $1: the last lines undo it" sh -e "$work/undo"

@@ -32,7 +32,7 @@ state()
 }
 state >"$work/before"
 
-# untouched TEXT: nothing was left, and the things of others are unchanged
+# untouched TEXT: nothing to remove, and the things of others are unchanged
 untouched()
 {
 	state >"$work/after"
@@ -137,7 +137,7 @@ for backend in rhist c; do
 	kill -9 $!
 	wait $! 2>/dev/null
 	$rhist clean >"$work/out" 2>&1
-	yes "$backend: a reader keeps it busy, which is told" grep -q "in use, as by a program" "$work/out"
+	yes "$backend: a reader keeps it busy, which is told" grep -q "in use, for example by a program" "$work/out"
 	exec 9<&-
 	$rhist >/dev/null
 	untouched "$backend: what a reader has kept busy goes when it can"

@@ -104,9 +104,9 @@ class Server:
 
     def reload(self):
         """Makes it read its configuration again, and waits until it has."""
-        before = self.said().count("as before") + self.said().count("not taken")
+        before = self.said().count("unchanged") + self.said().count("has errors")
         self.process.send_signal(signal.SIGHUP)
-        return soon(lambda: self.said().count("as before") + self.said().count("not taken") > before)
+        return soon(lambda: self.said().count("unchanged") + self.said().count("has errors") > before)
 
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)

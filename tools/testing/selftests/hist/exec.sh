@@ -48,9 +48,9 @@ refused 125 "there is no unshare: install util-linux" "no unshare" \
 	env PATH="$work/only" "$(command -v rhist-exec)" id
 refused 125 "/sys/kernel/tracing/rhist is not there: load the module first, with modprobe rhist" "no module" \
 	unshare -m sh -c 'mount -t tmpfs none /sys/kernel/tracing && exec rhist-exec true'
-refused 125 "there is no instance rhist_x: make it first, with mkdir /sys/kernel/tracing/rhist/instances/rhist_x" \
+refused 125 "no instance rhist_x: make it first, with mkdir /sys/kernel/tracing/rhist/instances/rhist_x" \
 	"no instance" rhist-exec -i rhist_x true
-refused 127 "there is no command rhist_none" "no such command" rhist-exec rhist_none
+refused 127 "command not found: rhist_none" "no such command" rhist-exec rhist_none
 is "$(rhist-exec 2>&1; echo $?)" "$(rhist-exec -h; echo 125)" "no command at all"
 
 # --- the command's view of tracefs

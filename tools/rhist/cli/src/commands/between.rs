@@ -18,11 +18,11 @@ pub struct Args {
     /// Event with which it ends
     #[arg(value_name = "B")]
     pub end: String,
-    /// What both have in common: FIELD, or FIELD_OF_A=FIELD_OF_B; by default common_pid, the task
-    /// that runs
+    /// Keys by which a B belongs to an A: FIELD, or FIELD_OF_A=FIELD_OF_B; by default common_pid,
+    /// the running task
     #[arg(long, value_name = "KEY", value_delimiter = ',')]
     pub on: Vec<String>,
-    /// What of it, and for how long.
+    /// Options of the measurement.
     #[command(flatten)]
     pub run: RunArgs,
 }

@@ -61,11 +61,11 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     }
     if config.histograms.is_empty() {
         let place = if args.files.is_empty() { FOLDER } else { "there" };
-        writeln!(io::stdout(), "no histograms are in {place}: nothing to check")?;
+        writeln!(io::stdout(), "no histograms are configured in {place}")?;
         return Ok(ExitCode::SUCCESS);
     }
     let count = quantity::things(config.histograms.len() as u64, "histograms");
-    writeln!(io::stdout(), "{count}: this machine can make all of it")?;
+    writeln!(io::stdout(), "{count}: this machine supports all of them")?;
     Ok(ExitCode::SUCCESS)
 }
 

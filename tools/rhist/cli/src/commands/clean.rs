@@ -40,7 +40,7 @@ pub fn run(dry_run: bool) -> anyhow::Result<ExitCode> {
         );
     }
     if done.is_empty() && failed.is_empty() {
-        writeln!(out, "nothing was left")?;
+        writeln!(out, "nothing to remove")?;
     }
     Ok(if failed.is_empty() {
         ExitCode::SUCCESS

@@ -26,7 +26,7 @@ pub struct Args {
     /// Show the distribution of this field
     #[arg(long, value_name = "FIELD", value_delimiter = ',')]
     pub dist: Vec<String>,
-    /// What of it, and for how long.
+    /// Options of the measurement.
     #[command(flatten)]
     pub run: RunArgs,
 }

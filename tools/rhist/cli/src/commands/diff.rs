@@ -29,7 +29,7 @@ pub struct Args {
     /// A recording
     #[arg(value_name = "A")]
     pub a: PathBuf,
-    /// Another one, of the same question
+    /// Another recording of the same question
     #[arg(value_name = "B")]
     pub b: PathBuf,
 }

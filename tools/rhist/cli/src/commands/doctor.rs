@@ -87,7 +87,7 @@ fn checks(machine: &Machine) -> Vec<Check> {
             "you may make triggers",
             (
                 "you may not make triggers",
-                "sudo; or give tracefs to a group: rhist's security.rst says how",
+                "sudo, or access for a group: see rhist's security.rst",
             ),
         ));
     }
@@ -125,11 +125,11 @@ fn tracefs_check(machine: &Machine) -> Check {
 }
 
 fn module_check(machine: &Machine) -> Check {
-    let without = "without it the kernel's own histograms are used, which cost more and know less";
+    let without = "without it the kernel's own histograms are used, which cost more and can do less";
     let version = machine.module.as_deref().unwrap_or_default();
     let advice = match (machine.is_module_installed, machine.secure_boot) {
         (true, Some(true)) => {
-            "modprobe rhist; if it is refused, Secure Boot does not know its key: mokutil --import /var/lib/dkms/mok.pub, \
+            "modprobe rhist; if the kernel rejects its key, enroll it for Secure Boot: mokutil --import /var/lib/dkms/mok.pub, \
              and reboot"
                 .to_owned()
         }
@@ -157,7 +157,7 @@ fn function_checks(machine: &Machine) -> Vec<Check> {
             "hist triggers",
             functions.hist_triggers,
             "the kernel's own",
-            "the kernel has none of its own",
+            "the kernel has no histograms",
             "CONFIG_HIST_TRIGGERS",
         ),
         (
@@ -207,7 +207,7 @@ fn function_checks(machine: &Machine) -> Vec<Check> {
             functions.locks,
             "yes",
             "no tracepoints",
-            "tracepoints of locks, which are there since 5.19",
+            "tracepoints of locks (5.19 and later)",
         ),
         (
             "user events",
@@ -271,12 +271,12 @@ fn text(machine: &Machine, checks: &[Check], recipes: &[Possible]) -> String {
             text += &format!("  --  {:width$}  {}\n", escape(name), escape(&why.join(", ")));
         }
     }
-    text += "\nNot to be had from histograms:\n";
+    text += "\nNot possible with histograms:\n";
     for (what, instead) in NEVER {
         text += &format!("  {what}: {instead}\n");
     }
     let verdict = match machine.can_measure() {
-        true => "Everything is there to measure with: try rhist runqlat -d 3",
+        true => "Ready to measure: try rhist runqlat -d 3",
         false => "Nothing can be measured here yet",
     };
     text + &format!("\n{verdict}\n")

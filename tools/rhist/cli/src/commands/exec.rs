@@ -20,7 +20,7 @@ use rustix::thread::UnshareFlags;
 /// Arguments of `rhist exec`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The directory of this instance in its place
+    /// Show the directory of this instance instead
     #[arg(short, long)]
     instance: Option<String>,
     /// The program, and its arguments
@@ -59,26 +59,26 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |name: &OsString| Text::from(name.as_encoded_bytes());
         match self {
-            Self::NoCommand => write!(f, "there is no command: rhist exec [-i INSTANCE] COMMAND [ARG]..."),
+            Self::NoCommand => write!(f, "missing COMMAND: rhist exec [-i INSTANCE] COMMAND [ARG]..."),
             Self::NotRoot => {
                 write!(
                     f,
                     "only root may do this: mounting a directory over another needs CAP_SYS_ADMIN"
                 )
             }
-            Self::NotFound(name) => write!(f, "there is no command {}", shown(name)),
+            Self::NotFound(name) => write!(f, "command not found: {}", shown(name)),
             Self::NoModule(dir) => {
                 write!(
                     f,
-                    "{} is not there: load the module first, with modprobe rhist",
+                    "{} does not exist: load the module first, with modprobe rhist",
                     dir.display()
                 )
             }
             Self::NoInstance { name, dir } => {
                 let (name, dir) = (Text::from(name.as_str()), Text::from(dir.to_string_lossy().as_ref()));
-                write!(f, "there is no instance {name}: make it first, with mkdir {dir}")
+                write!(f, "no instance {name}: make it first, with mkdir {dir}")
             }
-            Self::Mount(place, error) => write!(f, "{} cannot be laid over: {error}", place.display()),
+            Self::Mount(place, error) => write!(f, "cannot mount over {}: {error}", place.display()),
             Self::Exec(name, error) => write!(f, "{}: {error}", shown(name)),
         }
     }

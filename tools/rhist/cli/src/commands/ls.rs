@@ -25,12 +25,12 @@ use crate::run;
 /// Arguments of `rhist ls`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// What to list.
+    /// List to print.
     #[command(subcommand)]
     what: What,
 }
 
-/// What to list.
+/// Lists.
 #[derive(Debug, Subcommand)]
 enum What {
     /// Events that can be counted
@@ -39,9 +39,9 @@ enum What {
         #[arg(value_name = "PATTERN")]
         pattern: Option<String>,
     },
-    /// Runs of rhist on this machine, and those that --keep has left
+    /// Runs of rhist on this machine, including those that --keep has left
     Runs,
-    /// Recipes, with what they measure
+    /// Recipes, with the question of each
     Recipes,
 }
 
@@ -89,7 +89,7 @@ fn select(events: Vec<EventName>, pattern: Option<&str>) -> anyhow::Result<Vec<E
         .filter(|event| if whole_system { in_system(event) } else { fits(event) })
         .collect();
     if found.is_empty() {
-        let problem = Problem::new(0..pattern.len(), "no event has such a name");
+        let problem = Problem::new(0..pattern.len(), "no event matches");
         let near = rhist_core::suggest::near(pattern, names.iter().map(String::as_str));
         return Err(Diagnostic::new("PATTERN", pattern, problem.near(&near)).into());
     }

@@ -54,12 +54,12 @@ const STEP: Duration = Duration::from_millis(20);
 
 /// Text of the help after the options.
 const ENVIRONMENT: &str = "Environment:
-  What these options do not say is taken from variables of OpenTelemetry:
+  Defaults of these options are taken from OpenTelemetry's variables:
   OTEL_EXPORTER_OTLP_METRICS_ENDPOINT, OTEL_EXPORTER_OTLP_ENDPOINT, and likewise
   _HEADERS, _TIMEOUT, _PROTOCOL; OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME,
   OTEL_METRIC_EXPORT_INTERVAL, OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE.";
 
-/// Push what is measured to a receiver of OTLP, such as an OpenTelemetry collector
+/// Push a measurement to a receiver of OTLP, such as an OpenTelemetry collector
 #[derive(Debug, clap::Args)]
 #[command(after_help = ENVIRONMENT)]
 pub struct Args {
@@ -69,28 +69,28 @@ pub struct Args {
     /// Push JSON instead of protobuf
     #[arg(long)]
     json: bool,
-    /// Push every so many seconds, by default every 10
+    /// Push every this many seconds; by default 10
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "replay")]
     interval: Option<f64>,
     /// Send this header with each request
     #[arg(long, value_name = "NAME=VALUE", value_parser = header)]
     header: Vec<(String, String)>,
-    /// What numbers say: by default what was added since the push before
+    /// Temporality of the numbers; by default delta
     #[arg(long, value_enum)]
     temporality: Option<Temporality>,
-    /// What names of metrics begin with, by default the name of the recipe
+    /// Prefix for names of metrics; by default the name of the recipe
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Where to keep what the receiver has not accepted yet
+    /// Folder for batches that the receiver has not accepted yet
     #[arg(long, value_name = "FOLDER")]
     queue: Option<PathBuf>,
-    /// How much of it to keep, in MiB; beyond it, the oldest is dropped
+    /// Size limit of these batches in MiB; beyond it, the oldest are dropped
     #[arg(long, value_name = "MIB", default_value = "64", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     queue_size: u64,
-    /// Push what was recorded instead
+    /// Push this recording instead of measuring
     #[arg(long, value_name = "FILE", conflicts_with = "words")]
     pub replay: Option<PathBuf>,
-    /// What is measured: RECIPE, count, or between, with its options
+    /// Measurement: RECIPE, count or between, with its options
     #[arg(value_name = "RECIPE", trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }
@@ -98,9 +98,9 @@ pub struct Args {
 /// Temporality of points.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Temporality {
-    /// What was added since the push before
+    /// Increase since the previous push
     Delta,
-    /// All since the start, as Prometheus wants it
+    /// Total since the start, as Prometheus expects it
     Cumulative,
 }
 
@@ -253,7 +253,7 @@ fn end(totals: &Totals, intervals: u64, url: &str, is_quiet: bool) -> ExitCode {
     }
     if totals.rejected_points > 0 {
         say!(
-            "rhist: of these, the receiver has rejected {}",
+            "rhist: the receiver rejected {}",
             things(totals.rejected_points, "data points")
         );
     }
@@ -269,7 +269,10 @@ pub fn tell_left(totals: &Totals) -> u64 {
     let kept = totals.waiting - totals.volatile;
     let lost = totals.lost() + totals.volatile;
     if kept > 0 {
-        say!("rhist: kept until the next push to there: {}", things(kept, "batches"));
+        say!(
+            "rhist: kept for the next push to this receiver: {}",
+            things(kept, "batches")
+        );
     }
     if lost > 0 {
         say!(
@@ -334,7 +337,7 @@ fn header(text: &str) -> Result<(String, String), String> {
     let pair = text
         .split_once('=')
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
-    pair.ok_or_else(|| "a header is NAME=VALUE".to_owned())
+    pair.ok_or_else(|| "expected NAME=VALUE".to_owned())
 }
 
 #[cfg(test)]

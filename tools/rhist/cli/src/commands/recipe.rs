@@ -27,13 +27,13 @@ pub fn find(name: &str) -> anyhow::Result<Recipe> {
         return Ok(recipe);
     }
     if options::commands().contains(&name) {
-        bail!("{name} measures nothing: a recipe, count or between is needed here")
+        bail!("{name} does not measure: expected a recipe, count or between")
     }
     if let Some(instead) = recipes::instead(name) {
-        bail!("there is no recipe {name}, since histograms have no {instead}");
+        bail!("no recipe {name}: histograms have no {instead}");
     }
     if name.starts_with('-') {
-        bail!("there is no option {} here", plain(name));
+        bail!("unknown option {}", plain(name));
     }
     let recipes = recipes::names();
     let names = recipes.iter().map(String::as_str).chain(options::commands());
@@ -80,7 +80,7 @@ pub fn query(name: &str, words: &[OsString], before: &Common) -> anyhow::Result<
         if matches.get_flag(variant)
             && let Some(other) = chosen.replace(variant)
         {
-            bail!("--{other} and --{variant} are two ways to measure: take one of them");
+            bail!("--{other} and --{variant} exclude each other: use one of them");
         }
     }
     let (summary, measure) = match chosen.and_then(|name| recipe.variants.get(name)) {

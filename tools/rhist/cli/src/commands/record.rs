@@ -24,10 +24,10 @@ use crate::screen::until;
 /// Arguments of `rhist record`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// The file that is made
+    /// File to write
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// What is measured: RECIPE, count, or between, with its options
+    /// Measurement: RECIPE, count or between, with its options
     #[arg(
         value_name = "RECIPE",
         trailing_var_arg = true,

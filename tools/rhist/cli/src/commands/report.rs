@@ -28,7 +28,7 @@ pub struct Args {
     /// The recording; - is standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Show each interval, and not only all of them together; as a picture: over time
+    /// Show each interval besides the total; as a picture: over time
     #[arg(short, long)]
     pub intervals: bool,
 }

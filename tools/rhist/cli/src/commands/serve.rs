@@ -76,13 +76,13 @@ const ABOUT: &str = "rhist: histograms of this machine's trace events, for Prome
 /// Arguments of `rhist serve`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Where to listen: whoever can connect can read all of it
+    /// Address to listen on; everyone who can connect can read all metrics
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:9953")]
     pub listen: Address,
-    /// Another name by which clients of this machine may ask, such as that of a proxy
+    /// Another host name to accept from clients of this machine, such as a proxy's
     #[arg(long, value_name = "NAME")]
     pub host: Vec<Address>,
-    /// Where the configuration is: files *.toml
+    /// Folder of the configuration: files *.toml
     #[arg(long, value_name = "FOLDER", default_value = check::FOLDER)]
     pub config: PathBuf,
 }
@@ -99,7 +99,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let guard = guard(&tracefs, &[SIGTERM, SIGINT], false, PATIENCE)?;
     let journals = Journals::find();
     for entries in run::reap(&tracefs, &journals, false).0 {
-        say!("rhist: removed what was left of: rhist {}", entries.command);
+        say!(
+            "rhist: removed the objects of a run that had died: rhist {}",
+            entries.command
+        );
     }
     // Bound before the triggers exist, so that a port in use is reported at once.
     let listen = (args.listen.host(), args.listen.port().unwrap_or(PORT));
@@ -235,7 +238,7 @@ impl Scraper {
         });
         self.own.reloaded(config.is_some());
         let Some((config, settings)) = config else {
-            say!("rhist: the configuration is not taken; what was before goes on");
+            say!("rhist: the new configuration has errors; the previous one stays in use");
             return;
         };
         // Removed histograms lose their counts since the last scrape, unless these are pushed.
@@ -253,7 +256,7 @@ impl Scraper {
                 say!("rhist: {what}: {}", names.join(", "));
             }
         }
-        say!("rhist: {} as before", quantity::things(same as u64, "histograms"));
+        say!("rhist: {} unchanged", quantity::things(same as u64, "histograms"));
         self.push_to(settings);
         self.bodies.clear();
     }
@@ -266,7 +269,7 @@ impl Scraper {
             "/metrics" => self.metrics(Format::accepted(&request.accept), server),
             "/healthz" => Response::text(200, "ok\n"),
             "/" => Response::text(200, ABOUT),
-            _ => Response::text(404, "there is /metrics, and /healthz\n"),
+            _ => Response::text(404, "not found: this server has /metrics and /healthz\n"),
         }
     }
 
@@ -324,12 +327,12 @@ fn log(happened: impl IntoIterator<Item = (String, ServiceEvent)>) {
             }
             ServiceEvent::Failed(why) => say!("rhist: {name}: cannot count now: {}", crate::screen::lines(&why)),
             ServiceEvent::Unread(why) => say!(
-                "rhist: {name}: counts, but cannot be read: {}",
+                "rhist: {name}: counts, but cannot be read now: {}",
                 crate::screen::lines(&why)
             ),
             ServiceEvent::Paused(share, rest) => {
                 let (share, rest) = (percent(share), rest.as_secs());
-                say!("rhist: {name}: has cost {share} of a CPU, more than its budget, and is paused for {rest} s");
+                say!("rhist: {name}: cost {share} of a CPU, more than its budget: paused for {rest} s");
             }
         }
     }

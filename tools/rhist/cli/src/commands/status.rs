@@ -50,11 +50,15 @@ pub fn run(dry_run: bool) -> anyhow::Result<ExitCode> {
         }
         Backend::C => writeln!(
             out,
-            "The module is not loaded (modprobe rhist): the kernel's own histograms are used, which cost more and know less"
+            "The module is not loaded (modprobe rhist): the kernel's own histograms are used, which cost more and can do less"
         )?,
     }
     for entries in done {
-        writeln!(out, "removed what was left of: rhist {}", plain(&entries.command))?;
+        writeln!(
+            out,
+            "removed the objects of a run that had died: rhist {}",
+            plain(&entries.command)
+        )?;
     }
     let runs = journals.list();
     if runs.is_empty() {
@@ -99,10 +103,7 @@ pub fn run(dry_run: bool) -> anyhow::Result<ExitCode> {
     for (question, command) in QUESTIONS {
         writeln!(out, "  {command:width$}  {question}")?;
     }
-    writeln!(
-        out,
-        "\nrhist ls recipes has all that can be asked, rhist --help all commands."
-    )?;
+    writeln!(out, "\nrhist ls recipes lists all recipes, rhist --help all commands.")?;
     Ok(ExitCode::SUCCESS)
 }
 

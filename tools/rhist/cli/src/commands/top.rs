@@ -53,16 +53,16 @@ use crate::signals::ends;
 #[derive(Debug, clap::Args)]
 #[command(after_help = keyboard::help())]
 pub struct Args {
-    /// Show what was recorded instead
+    /// Show this recording instead of measuring
     #[arg(long, value_name = "FILE", conflicts_with = "words")]
     pub replay: Option<PathBuf>,
     /// Seconds from one interval to the next
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds, default_value = "1")]
     interval: f64,
-    /// Print a line of JSON for each interval, as where no terminal is
+    /// Print a line of JSON for each interval, as without a terminal
     #[arg(long)]
     batch: bool,
-    /// What is measured: RECIPE, count, or between, with its options
+    /// Measurement: RECIPE, count or between, with its options
     #[arg(value_name = "RECIPE", trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }

@@ -25,7 +25,7 @@ pub fn run(words: &[OsString], before: &Common) -> anyhow::Result<ExitCode> {
 /// The question of these words. `before` has the options in front of them.
 pub fn query(words: &[OsString], before: &Common) -> anyhow::Result<Query> {
     let Some(name) = words.first() else {
-        bail!("what is to be measured? See rhist ls recipes")
+        bail!("missing recipe, count or between: see rhist ls recipes")
     };
     let name = name.to_string_lossy();
     match &*name {

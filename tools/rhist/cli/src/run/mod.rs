@@ -123,11 +123,11 @@ pub fn finish(run: Run, tracefs: &Tracefs, keep: bool) -> anyhow::Result<()> {
     if !keep {
         return run
             .stop()
-            .context("not all could be removed; the next rhist will try again");
+            .context("cannot remove everything; the next rhist will try again");
     }
     let lines = run.plan().shell_undo(tracefs);
     run.keep().context("the journal")?;
-    say!("rhist: all of it was left in the kernel; rhist clean removes it, or:");
+    say!("rhist: the triggers stay in the kernel; to remove them: rhist clean, or:");
     for line in lines {
         say!("    {line}");
     }

@@ -34,9 +34,9 @@ pub fn tracefs(backend: BackendArg) -> anyhow::Result<Tracefs> {
     let is_named = std::env::var_os(ROOT_VARIABLE).is_some_and(|root| !root.is_empty());
     let tracefs = Tracefs::find().map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            anyhow::anyhow!("only root, and the group that tracefs is given to, may trace: try sudo")
+            anyhow::anyhow!("tracing needs root, or the group that may use tracefs: try sudo")
         }
-        _ if is_named => anyhow::anyhow!("{error}: {ROOT_VARIABLE} names it"),
+        _ if is_named => anyhow::anyhow!("{error} (set by {ROOT_VARIABLE})"),
         _ => anyhow::anyhow!("{error}: mount -t tracefs tracefs /sys/kernel/tracing"),
     })?;
     match (backend, tracefs.backend()) {
@@ -52,7 +52,7 @@ pub fn dry_run(tracefs: &Tracefs, plan: &Plan) -> anyhow::Result<ExitCode> {
     for line in plan.shell(tracefs) {
         writeln!(out, "{line}")?;
     }
-    writeln!(out, "# and to undo it:")?;
+    writeln!(out, "# to undo it:")?;
     for line in plan.shell_undo(tracefs) {
         writeln!(out, "{line}")?;
     }
@@ -65,7 +65,7 @@ pub fn start(query: &Query, tracefs: &Tracefs, plans: Plans) -> anyhow::Result<R
     let journals = Journals::find();
     for (entries, error) in run::reap(tracefs, &journals, false).1 {
         say!(
-            "rhist: {}, which another rhist has left, could not be removed: {error}",
+            "rhist: cannot remove {}, left by another rhist: {error}",
             entries.id.instance()
         );
     }

@@ -25,13 +25,13 @@ pub(super) fn losses(view: &View<'_>) -> Vec<String> {
     };
     add(
         losses.dropped.saturating_sub(losses.dropped_starts),
-        "hit dropped: there was no entry left for its keys (--size)",
-        "hits dropped: there was no entry left for their keys (--size)",
+        "hit dropped: no free entry for its keys (--size)",
+        "hits dropped: no free entry for their keys (--size)",
     );
     add(
         losses.dropped_starts,
-        "start dropped: all entries for starts were taken (--size)",
-        "starts dropped: all entries for starts were taken (--size)",
+        "start dropped: no free entry for starts (--size)",
+        "starts dropped: no free entry for starts (--size)",
     );
     add(
         losses.no_bucket.unwrap_or(0),
@@ -94,7 +94,7 @@ pub(super) fn untold(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
         .collect();
     match untold.is_empty() {
         true => Vec::new(),
-        false => vec![format!("not told by this kernel: {}", untold.join(", "))],
+        false => vec![format!("not counted by this kernel: {}", untold.join(", "))],
     }
 }
 
@@ -124,6 +124,6 @@ pub(super) fn cost(view: &View<'_>) -> Option<String> {
     let terms = terms.join(" + ");
     match view.cpus().filter(|_| is_measured) {
         Some(cpus) => Some(format!("{terms} = {} of a CPU", number::percent(cpus))),
-        None => Some(format!("{terms}; what one costs was not measured")),
+        None => Some(format!("{terms}; the cost of one was not measured")),
     }
 }

@@ -56,10 +56,10 @@ pub fn parse(bytes: &[u8]) -> Parsed {
         Ok(httparse::Status::Complete(length)) if length <= MAX_HEAD => length,
         Ok(httparse::Status::Partial) if bytes.len() < MAX_HEAD => return Parsed::Partial,
         Ok(_) | Err(httparse::Error::TooManyHeaders) => {
-            return Parsed::Refused(Response::text(431, "the head of this request is too large\n"), false);
+            return Parsed::Refused(Response::text(431, "the header of this request is too large\n"), false);
         }
         Err(error) => {
-            let response = Response::text(400, &format!("this is no request: {error}\n"));
+            let response = Response::text(400, &format!("bad request: {error}\n"));
             return Parsed::Refused(response, false);
         }
     };
@@ -71,27 +71,27 @@ pub fn parse(bytes: &[u8]) -> Parsed {
     };
     let find = |name: &str| all(name).into_iter().next();
     let is_head = head.method == Some("HEAD");
-    let refuse = |why: &str| Parsed::Refused(Response::text(400, &format!("this is no request: {why}\n")), is_head);
+    let refuse = |why: &str| Parsed::Refused(Response::text(400, &format!("bad request: {why}\n")), is_head);
     // Rejects requests that two parsers may read differently.
     let lengths = all("content-length");
     if lengths.len() > 1 {
-        return refuse("it has more than one Content-Length");
+        return refuse("more than one Content-Length");
     }
     let (path, authority) = split(head.path.unwrap_or_default());
     let hosts = all("host");
     let host = match hosts.as_slice() {
-        [] if head.version == Some(1) => return refuse("it has no Host"),
+        [] if head.version == Some(1) => return refuse("no Host"),
         [] => authority.map(str::to_owned),
         [host] if authority.is_none_or(|authority| authority.eq_ignore_ascii_case(host)) => Some(host.clone()),
-        [_] => return refuse("its target has another host than Host"),
-        _ => return refuse("it has more than one Host"),
+        [_] => return refuse("target and Host name different hosts"),
+        _ => return refuse("more than one Host"),
     };
     let has_body = find("transfer-encoding").is_some() || lengths.iter().any(|length| length != "0");
     if has_body {
-        return Parsed::Refused(Response::text(413, "a request has no body here\n"), is_head);
+        return Parsed::Refused(Response::text(413, "this server accepts no request bodies\n"), is_head);
     }
     if !is_head && head.method != Some("GET") {
-        return Parsed::Refused(Response::text(405, "only GET and HEAD are answered here\n"), false);
+        return Parsed::Refused(Response::text(405, "this server answers GET and HEAD only\n"), false);
     }
     let connection = find("connection").unwrap_or_default().to_ascii_lowercase();
     let keep_alive = match head.version {

@@ -34,7 +34,8 @@ use crate::run;
 
 /// Message for options about output, or about a single run, which do not apply to a permanent
 /// service.
-const OPTIONS: &str = "--pid, --duration, --interval, --format, --keep, --quiet and --dry-run have no meaning here";
+const OPTIONS: &str =
+    "--pid, --duration, --interval, --format, --keep, --quiet and --dry-run do not apply to a histogram of the service";
 
 /// Planner that interprets texts like the command line.
 pub struct WordsPlanner;
@@ -80,11 +81,11 @@ fn by_words(wanted: &HistogramConfig, kind: &str, words: &[Word], id: &Id) -> an
         anyhow::bail!(OPTIONS);
     }
     if run.size.is_some() && settings.size.is_some() {
-        anyhow::bail!("--size and size say the same: leave one of them out");
+        anyhow::bail!("--size and size are the same option: remove one of them");
     }
     if run.unit.is_some() {
         // The unit is part of the metrics' names, so it must be known without parsing the words.
-        anyhow::bail!("--unit is no option here: its table has unit = \"s\"");
+        anyhow::bail!("--unit does not apply here: set it in the table, as in unit = \"s\"");
     }
     query.run.size = query.run.size.or(settings.size);
     query.unit = settings.unit;
@@ -115,7 +116,7 @@ fn problem(error: &anyhow::Error, text: &str, words: &[Word]) -> Problem {
             .unwrap_or_default()
             .trim_start_matches("error: ");
         let title = match error.kind() {
-            ErrorKind::DisplayHelp => "--help has no meaning here",
+            ErrorKind::DisplayHelp => "--help does not apply to a histogram of the service",
             _ => title,
         };
         let kinds = [ContextKind::InvalidValue, ContextKind::InvalidArg];
@@ -189,13 +190,11 @@ fn check_clauses(command: &str) -> Result<(), Problem> {
         match *clause {
             "pause" => return Err(problem("a trigger that is paused counts nothing")),
             "clear" | "cont" | "continue" => {
-                return Err(problem("this is a command for a trigger that is there already"));
+                return Err(problem("this command needs an existing trigger"));
             }
             clause if clause.starts_with("limit(") => {
-                return Err(
-                    problem("limit() hides entries: what they have counted would be missing")
-                        .help("limit = … beside trigger says how many label sets there are"),
-                );
+                return Err(problem("limit() hides entries, so their counts would be missing")
+                    .help("to limit the label sets, put limit = … beside trigger"));
             }
             _ => {}
         }
@@ -203,7 +202,7 @@ fn check_clauses(command: &str) -> Result<(), Problem> {
     let is_keys = |(_, clause): &(usize, &str)| matches!(clause.split_once('='), Some(("keys" | "key", keys)) if !keys.is_empty());
     match clauses.iter().any(is_keys) {
         true => Ok(()),
-        false => Err(Problem::new(0..text.len(), "a histogram needs keys").help("it begins with hist:keys=")),
+        false => Err(Problem::new(0..text.len(), "a histogram needs keys").help("it has to begin with hist:keys=")),
     }
 }
 

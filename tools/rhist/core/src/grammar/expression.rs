@@ -100,7 +100,7 @@ impl<'a> Parser<'a> {
         let kind = self.expression()?;
         match self.tokens.next() {
             None => Ok(kind),
-            Some(token) if token.text == ")" => Err(Problem::new(token.at, "there is no ( for this )")),
+            Some(token) if token.text == ")" => Err(Problem::new(token.at, "unmatched )")),
             Some(token) => Err(Problem::new(token.at, format!("{} is not expected here", token.text))
                 .label("an operator is missing, or a comma")),
         }
@@ -172,16 +172,14 @@ impl<'a> Parser<'a> {
             TokenKind::Number if token.text.parse::<u64>().is_ok() || is_hexadecimal(token.text) => {
                 Ok(FieldKind::Number)
             }
-            TokenKind::Number => Err(Problem::new(token.at, format!("{} is no number", token.text))),
+            TokenKind::Number => Err(Problem::new(token.at, format!("{} is not a number", token.text))),
             _ if token.text == "(" => self.parentheses(token.at),
             _ if token.text == "-" => match self.take("(") {
                 Some(open) => self.parentheses(open.at),
-                None => {
-                    Err(Problem::new(token.at, "the negative of something needs parentheses").label("as in -(field)"))
-                }
+                None => Err(Problem::new(token.at, "a negative needs parentheses").label("as in -(field)")),
             },
             TokenKind::Quoted | TokenKind::OpenQuote => {
-                Err(Problem::new(token.at, "a string is neither a field nor a number"))
+                Err(Problem::new(token.at, "expected a field or a number, not a string"))
             }
             _ if matches!(token.text, "," | ")") => {
                 Err(Problem::new(token.at.clone(), "a field is missing")
@@ -197,11 +195,11 @@ impl<'a> Parser<'a> {
     fn parentheses(&mut self, open: Range<usize>) -> Result<FieldKind, Problem> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err(Problem::new(open, "there are too many parentheses in each other"));
+            return Err(Problem::new(open, "parentheses are nested too deeply"));
         }
         let kind = self.expression()?;
         if self.take(")").is_none() {
-            return Err(Problem::new(open, "there is no ) for this ("));
+            return Err(Problem::new(open, "unmatched ("));
         }
         self.depth -= 1;
         self.modifier(None, kind)
@@ -236,7 +234,7 @@ impl<'a> Parser<'a> {
         if let Some(modifier) = Modifier::find(text) {
             return Ok(modifier);
         }
-        let problem = Problem::new(at.clone(), format!("there is no modifier {text}"));
+        let problem = Problem::new(at.clone(), format!("unknown modifier {text}"));
         let nearest = suggest::near(text, MODIFIERS.iter().filter(|m| self.allows(m)).map(|m| m.name));
         Err(match nearest.is_empty() {
             true => problem.help(self.possible(name, kind)),

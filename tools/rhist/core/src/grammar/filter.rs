@@ -71,7 +71,7 @@ impl<'a> Parser<'a> {
             // Closing parentheses, then an operator or the end.
             while let Some(close) = self.tokens.next_if(|token| token.text == ")") {
                 if open.pop().is_none() {
-                    return Err(Problem::new(close.at, "there is no ( for this )"));
+                    return Err(Problem::new(close.at, "unmatched )"));
                 }
             }
             let Some(token) = self.tokens.next() else { break };
@@ -84,7 +84,7 @@ impl<'a> Parser<'a> {
             }
         }
         match open.pop() {
-            Some(at) => Err(Problem::new(at, "there is no ) for this (")),
+            Some(at) => Err(Problem::new(at, "unmatched (")),
             None => Ok(()),
         }
     }
@@ -103,14 +103,14 @@ impl<'a> Parser<'a> {
         };
         match token.kind {
             TokenKind::Word if token.text == "not" => {
-                return Err(Problem::new(token.at, "not is no operator").label("did you mean !?"));
+                return Err(Problem::new(token.at, "not is not an operator").label("did you mean !?"));
             }
             TokenKind::Word if token.text.starts_with('$') => {
                 return Err(Problem::new(token.at, "a filter cannot use variables"));
             }
             TokenKind::Word => {}
             TokenKind::Number | TokenKind::Quoted => {
-                let problem = Problem::new(token.at, format!("{} is no field", token.text));
+                let problem = Problem::new(token.at, format!("{} is not a field", token.text));
                 return Err(problem.label("the field comes first, as in prev_pid == 1"));
             }
             _ => {
@@ -157,14 +157,14 @@ impl<'a> Parser<'a> {
 
     /// Parses the word after the dot of a field.
     fn suffix(&mut self, dot: Range<usize>) -> Result<Suffix, Problem> {
-        let help = "a filter has only .function, for an address of the kernel, .ip, for one of the internet protocol, and \
-                    .ustring, for a string of user space";
+        let help = "filters have three modifiers: .function for kernel addresses, .ip for internet addresses, and \
+                    .ustring for strings in user space";
         match self.tokens.next_if(|token| token.kind == TokenKind::Word) {
             Some(word) if word.text == "function" => Ok(Suffix::Function),
             Some(word) if word.text == "ip" => Ok(Suffix::Ip),
             Some(word) if word.text == "ustring" => Ok(Suffix::Ustring),
             Some(word) => {
-                let title = format!("{} is no modifier of a filter", word.text);
+                let title = format!("{} is not a modifier for filters", word.text);
                 Err(Problem::new(word.at, title)
                     .label("only keys and values have it")
                     .help(help))
@@ -178,10 +178,10 @@ impl<'a> Parser<'a> {
     fn operator(&mut self, subject: &Subject<'_>) -> Result<Token<'a>, Problem> {
         let end = self.text.len();
         let Some(token) = self.tokens.next() else {
-            let problem = Problem::new(end..end, format!("{} is compared to nothing", subject.name));
+            let problem = Problem::new(end..end, format!("{} is not compared with anything", subject.name));
             return Err(problem.label("expected ==, !=, <, <=, >, >=, & or ~"));
         };
-        let problem = Problem::new(token.at.clone(), format!("{} is no comparison", token.text));
+        let problem = Problem::new(token.at.clone(), format!("{} is not a comparison", token.text));
         let problem = match token.text {
             "=" => problem.label("did you mean ==?"),
             "=<" => problem.label("did you mean <=?"),
@@ -218,7 +218,8 @@ impl<'a> Parser<'a> {
         let end = self.text.len();
         let Some(token) = self.tokens.next() else {
             return Err(
-                Problem::new(end..end, format!("{} is compared to nothing", subject.name)).label("expected a value"),
+                Problem::new(end..end, format!("{} is not compared with anything", subject.name))
+                    .label("expected a value"),
             );
         };
         let Subject { name, kind, .. } = *subject;
@@ -226,7 +227,7 @@ impl<'a> Parser<'a> {
             return self.address(token);
         }
         match token.kind {
-            TokenKind::OpenQuote => Err(Problem::new(token.at, "this string has no end").label("a quote is missing")),
+            TokenKind::OpenQuote => Err(Problem::new(token.at, "unterminated string").label("a quote is missing")),
             TokenKind::Quoted if kind == FieldKind::Number => {
                 Err(Problem::new(token.at, format!("{name} is a number")).label("and this is a string"))
             }
@@ -261,7 +262,7 @@ impl<'a> Parser<'a> {
             let problem = Problem::new(token.at, "a string needs quotes");
             return problem.label(format!("did you mean {name} {operator} \"{text}\"?"));
         }
-        let problem = Problem::new(token.at, format!("{text} is no number"));
+        let problem = Problem::new(token.at, format!("{text} is not a number"));
         if let Some(symbols) = self.format.symbols(name)
             && let Some(value) = symbols.value(text)
         {
@@ -298,7 +299,7 @@ impl<'a> Parser<'a> {
         if parsed.is_some() {
             return Ok(());
         }
-        let problem = Problem::new(token.at, format!("{text} is no number"));
+        let problem = Problem::new(token.at, format!("{text} is not a number"));
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         Err(match (digits, text.starts_with('0')) {
             (true, true) => problem.label("a 0 in front makes it octal"),
@@ -322,7 +323,7 @@ impl<'a> Parser<'a> {
             Some((address, bits)) => (address, Some(bits)),
             None => (text, None),
         };
-        let problem = Problem::new(at, format!("{text} is no address"));
+        let problem = Problem::new(at, format!("{text} is not an address"));
         let Ok(address) = address.parse::<IpAddr>() else {
             return Err(problem.label("as 192.0.2.1, 2001:db8::1 or 10.0.0.0/8"));
         };

@@ -50,8 +50,8 @@ pub(super) enum Place {
 pub(super) fn check_address(format: &Format, name: &str, at: Range<usize>, modifier: &str) -> Result<(), Problem> {
     match format.text_behind(name) {
         Some(text) => {
-            let problem = Problem::new(at, format!("{name} is the address of a text"));
-            let help = format!("{name}{modifier} is the address, {} the text", text.name);
+            let problem = Problem::new(at, format!("{name} is the address of a string"));
+            let help = format!("{name}{modifier} is the address, {} the string", text.name);
             Err(problem.near(&[&text.name]).help(help))
         }
         None => Ok(()),
@@ -87,10 +87,9 @@ pub(super) fn kind(format: &Format, name: &str, at: Range<usize>, place: Place) 
         return Ok(kind);
     }
     if place == Place::Filter && matches!(name, "common_comm" | "common_timestamp" | "common_stacktrace") {
-        let problem =
-            Problem::new(at, format!("a filter cannot test {name}")).label("only keys and values can be this");
+        let problem = Problem::new(at, format!("a filter cannot test {name}")).label("only keys and values can use it");
         return Err(match name {
-            "common_comm" => problem.help("in a filter it is COMM"),
+            "common_comm" => problem.help("in a filter, use COMM"),
             _ => problem,
         });
     }

@@ -84,7 +84,7 @@ pub(super) fn read(line: &[u8]) -> Result<(Histogram, Layout), String> {
     let (trigger, paused) = match (line.strip_suffix(b" [active]"), line.strip_suffix(b" [paused]")) {
         (Some(trigger), _) => (trigger, false),
         (_, Some(trigger)) => (trigger, true),
-        _ => return Err("the trigger is neither active nor paused".to_owned()),
+        _ => return Err("expected [active] or [paused]".to_owned()),
     };
     let (command, filter) = match find(trigger, b" if ") {
         Some((command, filter)) => (command, Some(Text::from(filter))),

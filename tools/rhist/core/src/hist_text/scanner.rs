@@ -173,9 +173,7 @@ impl<R: BufRead> Scanner<R> {
 
     /// Error: `what` was expected here.
     pub(super) fn expected(&self, what: &str) -> ReadError {
-        self.unknown(format!(
-            "the entry is not as its trigger has it: there should be {what}"
-        ))
+        self.unknown(format!("the entry does not match its trigger: expected {what}"))
     }
 
     /// Error with this description; or that the text is incomplete, if it ends within the line.

@@ -34,7 +34,7 @@ impl<'a> Cursor<'a> {
         // Faster than a check of each string in the line.
         match str::from_utf8(line) {
             Ok(line) => Ok(Cursor { line, at: 0 }),
-            Err(_) => Err("it is not JSON: it is not UTF-8".into()),
+            Err(_) => Err("not JSON: not UTF-8".into()),
         }
     }
 
@@ -230,7 +230,7 @@ impl<'a> Cursor<'a> {
     /// Error at the byte `begin`.
     #[cold]
     fn wrong(&self, what: &str, begin: usize) -> Wrong {
-        format!("it is not as hist_jsonl has it: {what} (column {})", begin + 1).into()
+        format!("not in the format of hist_jsonl: {what} (column {})", begin + 1).into()
     }
 
     /// Error: `expected` should stand here.

@@ -161,7 +161,7 @@ impl Reader {
         };
         let scale = u8::try_from(scale).ok().filter(|&scale| scale <= Dist::SCALE_MAX);
         Ok(Dist {
-            scale: scale.ok_or("there is no such scale")?,
+            scale: scale.ok_or("unknown scale")?,
             count,
             sum,
             // An empty distribution has neither.
@@ -228,7 +228,7 @@ impl Reader {
 fn counted<T, L: Deref<Target = [T]>>(items: L, len: usize) -> Result<L> {
     match items.len() == len {
         true => Ok(items),
-        false => Err(format!("there are {} keys or values where the header has {len}", items.len()).into()),
+        false => Err(format!("{} keys or values, but the header has {len}", items.len()).into()),
     }
 }
 

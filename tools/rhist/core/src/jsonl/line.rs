@@ -90,8 +90,8 @@ pub(super) fn parse_at<'a, T: Deserialize<'a>>(part: &'a [u8], at: usize) -> Res
         let what = shown.split(" at line ").next().unwrap_or_default();
         let what: String = what.chars().take(200).collect();
         match error.classify() {
-            serde_json::error::Category::Data => format!("it is not as hist_jsonl has it: {what} (column {column})"),
-            _ => format!("it is not JSON: {what} (column {column})"),
+            serde_json::error::Category::Data => format!("not in the format of hist_jsonl: {what} (column {column})"),
+            _ => format!("not JSON: {what} (column {column})"),
         }
     })
 }
@@ -150,7 +150,7 @@ impl<'de> Deserialize<'de> for Characters {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match Cell::deserialize(deserializer)?.0 {
             Key::Text(text) => Ok(Characters(text)),
-            _ => Err(D::Error::custom("this is not a string")),
+            _ => Err(D::Error::custom("expected a string")),
         }
     }
 }
@@ -261,7 +261,7 @@ impl Members {
                 first: first.0,
                 last: last.0,
             },
-            _ => return Err(E::custom("this object is no key that is known")),
+            _ => return Err(E::custom("unknown kind of key")),
         })
     }
 }

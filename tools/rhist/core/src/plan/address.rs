@@ -71,7 +71,7 @@ pub(super) fn as_numbers(plan: &mut Plan, asked: Asked<'_>) -> Result<Numbers, E
         match modifier {
             Some("string") if is_c => {
                 return Err(Error::Impossible(format!(
-                    "{text}: C's histograms have no strings that a field points to: load rhist"
+                    "{text}: C's histograms cannot follow a pointer to a string: load rhist"
                 )));
             }
             Some("ip") => (),
@@ -87,8 +87,8 @@ pub(super) fn as_numbers(plan: &mut Plan, asked: Asked<'_>) -> Result<Numbers, E
             .or_else(|| of_ipv4(name.strip_suffix("_v6")?))
             .ok_or_else(|| {
                 Error::Impossible(match is_c {
-                    true => format!("{name}: C's histograms have no addresses of 16 bytes: load rhist"),
-                    false => format!("{name}: a synthetic event, which this takes, has no addresses of 16 bytes"),
+                    true => format!("{name}: C's histograms cannot hold addresses of 16 bytes: load rhist"),
+                    false => format!("{name}: this needs a synthetic event, which cannot hold addresses of 16 bytes"),
                 })
             })?;
         is_only_ipv4 |= own.is_none();
@@ -110,11 +110,11 @@ pub(super) fn as_numbers(plan: &mut Plan, asked: Asked<'_>) -> Result<Numbers, E
     }
     if is_only_ipv4 {
         let why = match is_c {
-            true => "C's histograms have no others: load rhist",
-            false => "a synthetic event, which this takes, has no others",
+            true => "C's histograms cannot hold IPv6 addresses: load rhist",
+            false => "this needs a synthetic event, which cannot hold IPv6 addresses",
         };
         plan.question.notes.push(format!(
-            "addresses are those of IPv4, of IPv6 what the kernel has in their place, such as 0.0.0.0: {why}"
+            "addresses are those of IPv4; for IPv6 the kernel gives 0.0.0.0 or the like: {why}"
         ));
     }
     Ok(numbers)
@@ -231,13 +231,13 @@ mod tests {
             let [note] = &life.question.notes[..] else {
                 panic!("{:?}", life.question.notes)
             };
-            assert!(note.starts_with("addresses are those of IPv4, "), "{note}");
+            assert!(note.starts_with("addresses are those of IPv4; "), "{note}");
             assert_eq!(note.contains("load rhist"), !is_rhist);
         }
         let impossible = |recipe, options: &Options| plan(false, recipe, options).unwrap_err().to_string();
         assert_eq!(
             impossible(RTT, &by(&["address"])),
-            "daddr: C's histograms have no addresses of 16 bytes: load rhist"
+            "daddr: C's histograms cannot hold addresses of 16 bytes: load rhist"
         );
         assert!(plan(false, RTT, &by(&["port"])).is_ok());
         let filter = Options {
@@ -273,7 +273,7 @@ mod tests {
         }
         let error = plan(false, LIFE, &caller).unwrap_err().to_string();
         assert!(
-            error.starts_with("caller.string: C's histograms have no strings"),
+            error.starts_with("caller.string: C's histograms cannot follow a pointer"),
             "{error}"
         );
     }

@@ -201,7 +201,7 @@ impl Answer {
                 let histogram = histograms
                     .get_mut(part.place)
                     .map(std::mem::take)
-                    .ok_or_else(|| format!("{event}: a trigger of this run is gone"))?;
+                    .ok_or_else(|| format!("{event}: a trigger of this run was removed"))?;
                 self.add_part(&mut reading, &mut ends, part, histogram);
             }
         }

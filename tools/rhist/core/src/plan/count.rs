@@ -158,14 +158,14 @@ fn c(plan: &mut Plan, asked: Asked<'_>, count: &Count, event: &EventName, tail: 
         .collect();
     if sums.len() > 2 || count.dist.len() > 1 || !sums.is_empty() && !count.dist.is_empty() {
         return Err(Error::Impossible(
-            "C's histograms have two sums, or one distribution: load rhist, or ask for less at a time".to_owned(),
+            "C's histograms have at most two sums, or one distribution: load rhist, or ask for fewer".to_owned(),
         ));
     }
     if keys.len() + count.dist.len() > MOST_KEYS_OF_C {
         return Err(too_many_keys(if count.dist.is_empty() {
             ""
         } else {
-            ", and what is distributed is one of them"
+            ", and the distributed field is one of them"
         }));
     }
     if !count.stat.is_empty() {

@@ -44,7 +44,7 @@ pub(super) fn options_filter(measure: &Measure, options: &Options, has_dist: boo
     if !options.threads.is_empty() {
         if pid.is_empty() {
             return Err(Error::Impossible(
-                "-p: these events do not say which thread they are about".to_owned(),
+                "-p: these events have no field for the thread they are about".to_owned(),
             ));
         }
         parts.push(threads_filter(pid, &options.threads));
@@ -52,7 +52,7 @@ pub(super) fn options_filter(measure: &Measure, options: &Options, has_dist: boo
     if let Some(comm) = &options.comm {
         if measure.comm.as_deref() == Some("") {
             return Err(Error::Impossible(
-                "-c: these events do not say which task they are about".to_owned(),
+                "-c: these events have no field for the task they are about".to_owned(),
             ));
         }
         if comm.contains('"') || comm.chars().any(char::is_control) {
@@ -64,7 +64,7 @@ pub(super) fn options_filter(measure: &Measure, options: &Options, has_dist: boo
         let is_pattern = comm.contains('*');
         if comm.is_empty() || !is_pattern && comm.len() > MOST_OF_NAME {
             return Err(Error::Impossible(format!(
-                "-c {comm:?}: no task has such a name: the kernel keeps 1 to {MOST_OF_NAME} bytes of one. With * it is a pattern"
+                "-c {comm:?}: no task has this name: the kernel keeps 1 to {MOST_OF_NAME} bytes of one. With * it is a pattern"
             )));
         }
         let operator = if is_pattern { "~" } else { "==" };

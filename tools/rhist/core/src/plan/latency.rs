@@ -36,7 +36,7 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
     } = asked;
     if measure.start.is_empty() || measure.end.is_empty() {
         return Err(Error::Impossible(
-            "there is neither an event to count, nor a start and an end".to_owned(),
+            "expected an event to count, or a start and an end".to_owned(),
         ));
     }
     let filter = options_filter(measure, options, has_dist(asked.tracefs))?;

@@ -402,7 +402,7 @@ impl Plan {
 
     /// Adds a note that rhist's own activity is counted too.
     fn note_self(&mut self) {
-        let note = "what rhist itself does is counted, too: these events do not tell whose they are";
+        let note = "rhist's own activity is counted, too: these events do not say which task they belong to";
         if !self.question.notes.iter().any(|other| other == note) {
             self.question.notes.push(note.to_owned());
         }

@@ -233,7 +233,7 @@ fn results(plan: &mut Plan, asked: Asked<'_>, event: &EventName, save: &[String]
 /// Error for more than [`MOST_KEYS_OF_C`] keys in C. `but` names an extra key that the plan needs.
 pub(super) fn too_many_keys(but: &str) -> Error {
     Error::Impossible(format!(
-        "C's histograms have three keys at most{but}: load rhist, or count by fewer keys"
+        "C's histograms have at most three keys{but}: load rhist, or count by fewer keys"
     ))
 }
 
@@ -267,7 +267,7 @@ fn type_of(plan: &Plan, tracefs: &Tracefs, event: &EventName, name: &str, text: 
     match field.size {
         1 | 2 | 4 | 8 => Ok(format!("u{}", field.size * 8)),
         _ => Err(Error::Impossible(format!(
-            "field {name} of {event} ({ty}) cannot be counted by here"
+            "field {name} of {event} ({ty}) cannot be a key here"
         ))),
     }
 }

@@ -57,7 +57,7 @@ impl Endpoint {
         };
         let uri: Uri = whole
             .parse()
-            .map_err(|_| error("no URL, such as http://localhost:4318"))?;
+            .map_err(|_| error("expected a URL, such as http://localhost:4318"))?;
         match uri.scheme_str() {
             Some("http") => (),
             Some("https") => {
@@ -65,7 +65,7 @@ impl Endpoint {
                     "rhist has no TLS: push to a collector on this machine, which can send it on encrypted",
                 ));
             }
-            _ => return Err(error("a URL begins with http:// here")),
+            _ => return Err(error("the URL has to begin with http://")),
         }
         let authority = uri.authority().ok_or_else(|| error("the URL has no host"))?;
         if authority.as_str().contains('@') {
@@ -78,7 +78,7 @@ impl Endpoint {
             .parse()
             .map_err(|why: Invalid| error(&why.to_string()))?;
         if address.port() == Some(0) {
-            return Err(error("nobody listens on port 0"));
+            return Err(error("port 0 is not valid"));
         }
         // A `Uri` has a path even if the text has none.
         let behind = whole
@@ -106,14 +106,14 @@ impl Endpoint {
     pub fn set_header(&mut self, name: &str, value: &str) -> Result<(), Error> {
         let name: HeaderName = name
             .parse()
-            .map_err(|_| Error(format!("{name:?} is no name of a header")))?;
+            .map_err(|_| Error(format!("{name:?} is not a name of a header")))?;
         if MADE.contains(&name) {
             return Err(Error(format!("the header {name} is set by rhist: leave it out")));
         }
         // Keep the value out of messages: it is a secret.
         let value = value.parse().map_err(|_| {
             Error(format!(
-                "the value of the header {name} has characters that none can have"
+                "the value of the header {name} has characters that headers cannot have"
             ))
         })?;
         self.headers.retain(|(other, _)| *other != name);

@@ -88,7 +88,7 @@ impl<'a> Environment<'a> {
             "delta" | "lowmemory" => Ok(Some(Temporality::Delta)),
             "cumulative" => Ok(Some(Temporality::Cumulative)),
             _ => Err(Error(format!(
-                "{TEMPORALITY}: {preference} is none of delta, cumulative, lowmemory"
+                "{TEMPORALITY}: expected delta, cumulative or lowmemory, not {preference}"
             ))),
         }
     }
@@ -118,7 +118,7 @@ fn about(name: &str, Error(error): Error) -> Error {
 fn duration(name: &str, milliseconds: &str) -> Result<Duration, Error> {
     match milliseconds.parse() {
         Ok(number @ 1..) => Ok(Duration::from_millis(number)),
-        _ => Err(Error(format!("{name}: {milliseconds} is no number of milliseconds"))),
+        _ => Err(Error(format!("{name}: {milliseconds} is not a number of milliseconds"))),
     }
 }
 
@@ -133,7 +133,7 @@ fn pairs(text: &str) -> Result<Vec<(String, String)>, Error> {
                 .and_then(|(name, value)| Some((decoded(name)?, decoded(value)?)));
             pair.filter(|(name, _)| !name.is_empty())
                 // Keep the value out of the message: it may be a secret.
-                .ok_or_else(|| Error("no list of the form NAME=VALUE,NAME=VALUE".to_owned()))
+                .ok_or_else(|| Error("expected NAME=VALUE,NAME=VALUE".to_owned()))
         })
         .collect()
 }

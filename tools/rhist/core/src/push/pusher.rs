@@ -161,7 +161,7 @@ impl Pusher {
             None => state.is_held_told = false,
             Some(error) if !state.is_held_told => {
                 state.is_held_told = true;
-                (state.tell)(&format!("the queue cannot be written, and is kept in memory: {error}"));
+                (state.tell)(&format!("cannot write the queue, which is kept in memory: {error}"));
             }
             Some(_) => (),
         }
@@ -347,7 +347,7 @@ impl Sender {
         let times = self.put_off(state, number);
         if times == 1 && !std::mem::replace(&mut state.is_unread_told, true) {
             (state.tell)(&format!(
-                "a batch in the queue cannot be read now, and stays there: {error}"
+                "cannot read a batch of the queue now; it stays there: {error}"
             ));
         }
     }
@@ -374,10 +374,7 @@ impl Sender {
     fn refused(&mut self, state: &mut State, why: String) {
         state.totals.refused += 1;
         self.failures = 0;
-        let sentence = format!(
-            "{} has refused a batch, which is lost: {why}",
-            self.client.endpoint().url()
-        );
+        let sentence = format!("{} refused a batch, which is lost: {why}", self.client.endpoint().url());
         self.tell_once(state, why, &sentence);
     }
 

@@ -167,7 +167,7 @@ impl Queue {
         // Measurements are private to this user.
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&all)?;
         let folder = (1..=FOLDERS).find_map(|number| Folder::lock(all.join(number.to_string())).transpose());
-        let folder = folder.ok_or(io::Error::other("too many processes push to there"))??;
+        let folder = folder.ok_or(io::Error::other("too many processes push to this receiver"))??;
         let mut queue = Queue {
             folder: Some(folder),
             ..Self::in_memory(limits)
@@ -183,12 +183,10 @@ impl Queue {
     pub fn somewhere(state: Option<PathBuf>, url: &str, limits: Limits, tell: impl FnOnce(&str)) -> Self {
         let open =
             |state: PathBuf| Self::open(&state, url, limits).map_err(|error| format!("{}: {error}", state.display()));
-        let queue = state
-            .ok_or_else(|| "there is no folder for it".to_owned())
-            .and_then(open);
+        let queue = state.ok_or_else(|| "no folder for it".to_owned()).and_then(open);
         queue.unwrap_or_else(|error| {
             tell(&format!(
-                "the queue is not on disk, and what it has when rhist ends is lost: {error}"
+                "the queue is in memory only, and lost when rhist ends: {error}"
             ));
             Self::in_memory(limits)
         })

@@ -142,10 +142,10 @@ fn says_what_is_wrong() {
     "" is not a number such as 10ms
     "-1ms" is not a number such as 10ms
     "1.2.3ms" is not a number such as 10ms
-    "MiB" is not a unit that fits here: these do: ns, us, µs, ms, s, min, h
-    "\u{1b}[31m" is not a unit that fits here: these do: ns, us, µs, ms, s, min, h
+    "MiB" is not a unit that fits here; possible units: ns, us, µs, ms, s, min, h
+    "\u{1b}[31m" is not a unit that fits here; possible units: ns, us, µs, ms, s, min, h
     1
-    "499ns" is less than one of what is counted here
+    "499ns" is less than one
     "10ms" has a unit, but this is a number of things
     "99999999999999999999" is too large
     "9999999999999T" is too large

@@ -77,7 +77,7 @@ pub fn resource(text: &str) -> Result<(Question, Option<String>)> {
         .iter()
         .map(|attribute| (attribute.key.as_str(), &attribute.value))
         .collect();
-    let missing = |name: &str| format!("the resource has no {name}, or not of its kind");
+    let missing = |name: &str| format!("the resource has no {name}, or one of another type");
     let text = |name: &str| {
         members
             .get(name)
@@ -166,7 +166,7 @@ pub fn interval(question: &Question, boot_id: Option<String>, scope: &ScopeMetri
     rows.add_hits(numbers(
         metrics
             .get(names.hits.as_str())
-            .ok_or_else(|| format!("there is no metric {}", names.hits))?,
+            .ok_or_else(|| format!("missing metric {}", names.hits))?,
     ))?;
     for ((column, name), no_bucket) in values.iter().zip(&names.values).zip(&names.no_bucket) {
         let metric = metrics.get(name.as_str()).copied();
@@ -176,7 +176,7 @@ pub fn interval(question: &Question, boot_id: Option<String>, scope: &ScopeMetri
     let own = |name: &str| match metrics.get(name).map(|metric| numbers(metric)) {
         None => Ok(None),
         Some([point]) => Ok(Some((point, number(point)?))),
-        Some(_) => Err(format!("{name} has not one point")),
+        Some(_) => Err(format!("{name} does not have exactly one point")),
     };
     let count = |name: &str| match own(name)? {
         None => Ok(None),
@@ -184,10 +184,9 @@ pub fn interval(question: &Question, boot_id: Option<String>, scope: &ScopeMetri
             .map(Some)
             .map_err(|_| format!("{name} is out of range")),
     };
-    let needed = |name: &str| count(name)?.ok_or_else(|| format!("there is no metric {name}"));
-    let (point, monotonic) =
-        own(names::MONOTONIC)?.ok_or_else(|| format!("there is no metric {}", names::MONOTONIC))?;
-    let (_, duration) = own(names::DURATION)?.ok_or_else(|| format!("there is no metric {}", names::DURATION))?;
+    let needed = |name: &str| count(name)?.ok_or_else(|| format!("missing metric {name}"));
+    let (point, monotonic) = own(names::MONOTONIC)?.ok_or_else(|| format!("missing metric {}", names::MONOTONIC))?;
+    let (_, duration) = own(names::DURATION)?.ok_or_else(|| format!("missing metric {}", names::DURATION))?;
     let nanoseconds = |number: i128| u64::try_from(number).map_err(|_| "a time is out of range".to_owned());
     let from = Time {
         realtime_ns: nanoseconds(point.start_time_unix_nano.0)?,
@@ -252,7 +251,7 @@ fn columns(attributes: &[Attribute], name: &str) -> Result<Vec<Column>> {
         Some(Any::Array(columns)) if columns.values.len() <= MAX_COLUMNS => columns.values.iter().map(column).collect(),
         _ => None,
     };
-    columns.ok_or_else(|| format!("the scope has no {name}, or not of its kind"))
+    columns.ok_or_else(|| format!("the scope has no {name}, or one of another type"))
 }
 
 /// The rows of a table, with an index by keys.
@@ -345,6 +344,6 @@ impl<'a> Rows<'a> {
             .map(|attribute| to_key(&attribute.value))
             .collect::<Option<_>>();
         keys.filter(|_| are_names)
-            .ok_or_else(|| "attributes of a point are not the keys of an entry".to_owned())
+            .ok_or_else(|| "the attributes of a point do not match the keys of an entry".to_owned())
     }
 }

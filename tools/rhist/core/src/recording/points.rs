@@ -35,7 +35,7 @@ pub fn int_or_double(as_int: Option<Digits>, as_double: Option<&Double>, unit: B
     match (as_int, as_double) {
         (_, Some(number)) => whole(number, unit),
         (Some(Digits(number)), None) if unit == BucketUnit::One => Ok(number),
-        _ => Err("a point has no number of its unit".to_owned()),
+        _ => Err("a point has no number, or one of another unit".to_owned()),
     }
 }
 
@@ -65,7 +65,7 @@ pub fn worst(exemplars: &[Exemplar], unit: BucketUnit) -> Result<Option<Worst>> 
         value: int_or_double(exemplar.as_int, exemplar.as_double.as_ref(), unit)?,
         saved: saved
             .collect::<Option<_>>()
-            .ok_or("an attribute of an exemplar is not what a field can be")?,
+            .ok_or("an attribute of an exemplar has a type that fields cannot have")?,
     }))
 }
 

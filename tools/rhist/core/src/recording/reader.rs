@@ -74,7 +74,7 @@ impl Reader {
         match reader.read()? {
             Some(interval) => reader.first = Some(interval),
             None if reader.note.is_some() => return Err(Error(format!("{name} has no whole interval"))),
-            None => return Err(Error(format!("{name} is empty: it is no recording"))),
+            None => return Err(Error(format!("{name} is empty: not a recording"))),
         }
         Ok(reader)
     }
@@ -115,8 +115,8 @@ impl Reader {
         self.line += 1;
         if length as u64 == most {
             return Err(self.error(match most {
-                MAX_LINE => "it is too long for a recording",
-                _ => "this is no recording",
+                MAX_LINE => "too long for a recording",
+                _ => "not a recording",
             }));
         }
         let is_last = line.pop_if(|byte| *byte == b'\n').is_none();
@@ -129,9 +129,9 @@ impl Reader {
             }
             Err(PartsError::Json(error)) => {
                 let error = error.to_string().replace("at line 1 column", "at column");
-                Err(self.error(&format!("this is no recording: {error}")))
+                Err(self.error(&format!("not a recording: {error}")))
             }
-            Err(PartsError::Other) => Err(self.error("these are metrics that rhist has not recorded")),
+            Err(PartsError::Other) => Err(self.error("metrics that were not recorded by rhist")),
         }
     }
 
@@ -139,7 +139,7 @@ impl Reader {
         if self.line == 1 || resource != self.resource {
             let (question, boot_id) = decode::resource(resource).map_err(|error| self.error(&error))?;
             if self.line > 1 && question != self.question {
-                return Err(self.error("another question is recorded here than above"));
+                return Err(self.error("this line records another question than the lines above"));
             }
             self.question = question;
             self.boot_id = boot_id;

@@ -192,7 +192,7 @@ fn what_is_no_recording_gets_a_sentence() {
 #[test]
 fn what_is_no_recording_is_not_kept() {
     let error = Reader::new(Box::new(BufReader::new(std::io::repeat(0))), "/dev/zero").err();
-    assert_eq!(error.unwrap().to_string(), "/dev/zero, line 1: this is no recording");
+    assert_eq!(error.unwrap().to_string(), "/dev/zero, line 1: not a recording");
 }
 
 #[test]

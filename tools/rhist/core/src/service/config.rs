@@ -186,7 +186,7 @@ impl Config {
             let read = || {
                 let file = fs::metadata(path)?;
                 if !file.is_file() || file.len() > MAX_BYTES {
-                    let what = "this is no configuration: it is no file, or larger than 1 MiB";
+                    let what = "not a regular file, or larger than 1 MiB";
                     return Err(io::Error::new(io::ErrorKind::InvalidData, what));
                 }
                 fs::read_to_string(path)
@@ -214,7 +214,7 @@ impl Config {
                         match (&pushes, Destination::new(table.into_inner())) {
                             (Some(other), _) => {
                                 let help = format!("the other one is in {}", other.path.display());
-                                let problem = Problem::new(at, "there is a table push already").help(help);
+                                let problem = Problem::new(at, "a second table push").help(help);
                                 problems.push(file.problem(problem));
                             }
                             (None, Ok(push)) => config.push = Some(push),
@@ -241,7 +241,7 @@ impl Config {
         match self.histograms.iter().find(|other| other.name == wanted.name) {
             None => self.histograms.push(wanted),
             Some(other) => {
-                let title = format!("there is a histogram {} already", wanted.name);
+                let title = format!("a second histogram {}", wanted.name);
                 let help = format!("the other one is in {}", other.file.path.display());
                 problems.push(wanted.problem_of_name(title).with_help(help));
             }
@@ -258,8 +258,10 @@ impl HistogramConfig {
                 && name.bytes().all(|b| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_'))
         };
         if !is_word(&name) {
-            let title = format!("{name:?} is no name of a histogram");
-            return Err(Problem::new(at, title).help("it begins metrics: lower-case letters, digits and _"));
+            let title = format!("{name:?} is not a name for a histogram");
+            return Err(
+                Problem::new(at, title).help("names of metrics begin with it: use lower-case letters, digits and _")
+            );
         }
         if !super::families::is_free(&name) {
             return Err(Problem::new(
@@ -281,7 +283,7 @@ impl HistogramConfig {
             }
         }
         if let (Some(before), None) = (&table.before, &table.trigger) {
-            let title = "before is for trigger: it makes others before that one";
+            let title = "before needs trigger: it lists triggers to be made before that one";
             return Err(Problem::new(before.span(), title));
         }
         let what = match (words.pop(), words.is_empty(), table.event, table.trigger) {
@@ -292,7 +294,7 @@ impl HistogramConfig {
             (Some(what), true, None, None) => what,
             (Some(What::Words { kind, .. }), false, ..) => {
                 let at = places.get(kind).cloned().unwrap_or(at);
-                return Err(Problem::new(at, "a histogram has one of recipe, count and between"));
+                return Err(Problem::new(at, "use only one of recipe, count and between"));
             }
             (_, _, Some(event), Some(trigger)) => {
                 places.insert("event", event.span());
@@ -301,9 +303,9 @@ impl HistogramConfig {
                 let mut triggers: Vec<_> = before.into_iter().map(|one| (one.event, one.trigger)).collect();
                 triggers.push((event.into_inner(), trigger.into_inner()));
                 if let Some((_, other)) = triggers.iter().find(|(_, text)| !text.starts_with("hist:")) {
-                    let title = format!("{other:?} is no trigger of a histogram");
+                    let title = format!("{other:?} is not a trigger of a histogram");
                     let at = places.get("trigger").cloned().unwrap_or(at);
-                    return Err(Problem::new(at, title).help("it begins with hist:keys="));
+                    return Err(Problem::new(at, title).help("it has to begin with hist:keys="));
                 }
                 What::Triggers(triggers)
             }
@@ -311,7 +313,7 @@ impl HistogramConfig {
                 return Err(Problem::new(alone.span(), "event and trigger need each other"));
             }
             _ => {
-                let title = format!("nothing says what {name} measures");
+                let title = format!("{name} does not say what to measure");
                 let help = "it needs recipe, count, between, or event and trigger";
                 return Err(Problem::new(at, title).help(help));
             }
@@ -330,7 +332,7 @@ impl HistogramConfig {
         };
         let is_text = matches!(settings.what, What::Triggers(_));
         if is_text && (settings.size.is_some() || settings.unit != BucketUnit::One) {
-            let title = "size and unit are in the text of a trigger: size=…, unit(…)";
+            let title = "write size and unit into the text of the trigger: size=…, unit(…)";
             return Err(Problem::new(places.get("trigger").cloned().unwrap_or(at), title));
         }
         Ok(Self {
@@ -401,9 +403,9 @@ fn syntax(text: &str, error: &toml::de::Error) -> Problem {
     };
     let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
     let near = suggest::near(word, known.iter().copied());
-    let problem = Problem::new(at, format!("{word} is no word of this table"));
+    let problem = Problem::new(at, format!("unknown key {word} in this table"));
     match near.is_empty() {
-        true => problem.help(format!("it can have {}", known.join(", "))),
+        true => problem.help(format!("possible keys: {}", known.join(", "))),
         false => problem.near(&near),
     }
 }
@@ -415,7 +417,7 @@ pub(super) fn number(
 ) -> Result<Option<u32>, Problem> {
     match value {
         Some(value) if !range.contains(value.get_ref()) => {
-            let title = format!("{word} is from {} to {}", range.start(), range.end());
+            let title = format!("{word} has to be from {} to {}", range.start(), range.end());
             Err(Problem::new(value.span(), title))
         }
         value => Ok(value.map(Spanned::into_inner)),
@@ -425,7 +427,8 @@ pub(super) fn number(
 fn unit(text: Spanned<String>) -> Result<BucketUnit, Problem> {
     let known = [BucketUnit::Us, BucketUnit::Ms, BucketUnit::S];
     let found = known.into_iter().find(|unit| unit.word() == text.get_ref());
-    let problem = || Problem::new(text.span(), "unit is s, ms or us").help("without it, times are in nanoseconds");
+    let problem =
+        || Problem::new(text.span(), "unit has to be s, ms or us").help("without it, times are in nanoseconds");
     found.ok_or_else(problem)
 }
 
@@ -436,7 +439,12 @@ fn budget(text: Spanned<String>) -> Result<f64, Problem> {
     let share = percent
         .map(|percent| percent / 100.0)
         .filter(|share| *share > 0.0 && *share <= 1.0);
-    let problem = || Problem::new(text.span(), "budget is a part of a CPU, up to all of it: \"0.5%\"");
+    let problem = || {
+        Problem::new(
+            text.span(),
+            "budget has to be a part of a CPU, at most 100%, as in \"0.5%\"",
+        )
+    };
     share.ok_or_else(problem)
 }
 
@@ -447,8 +455,8 @@ fn bounds(bounds: Spanned<Vec<f64>>) -> Result<Vec<f64>, Problem> {
     match is_ascending && are_bounds && (1..=BOUNDS).contains(&numbers.len()) {
         true => Ok(bounds.into_inner()),
         false => {
-            let title = format!("buckets are 1 to {BOUNDS} numbers above 0, each larger than the one before");
-            Err(Problem::new(bounds.span(), title).help("0 and +Inf are always there"))
+            let title = format!("buckets have to be 1 to {BOUNDS} numbers above 0 in ascending order");
+            Err(Problem::new(bounds.span(), title).help("0 and +Inf are implied"))
         }
     }
 }

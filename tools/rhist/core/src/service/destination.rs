@@ -99,8 +99,8 @@ fn temporality(text: Spanned<String>) -> Result<Temporality, Problem> {
         "delta" => Ok(Temporality::Delta),
         "cumulative" => Ok(Temporality::Cumulative),
         _ => {
-            let problem = Problem::new(text.span(), "temporality is delta or cumulative");
-            Err(problem.help("what was added since the push before, or all since the start"))
+            let problem = Problem::new(text.span(), "temporality has to be delta or cumulative");
+            Err(problem.help("delta: since the last push; cumulative: since the start"))
         }
     }
 }

@@ -37,23 +37,23 @@ pub(super) const LOSSES: [(&str, &str, Lost); 6] = [
     ),
     (
         "dropped_starts",
-        "Those of them that are starts of times, or ends: their entries are not those of label sets",
+        "Those of them that began or ended a time, whose entries are not label sets",
         |losses| Some(losses.dropped_starts),
     ),
     (
         "no_bucket",
-        "Values that are in no bucket, since there was no room for more",
+        "Values without a bucket, since there was no room for more buckets",
         |losses| losses.no_bucket,
     ),
     ("unresolved", "Ends without a start", |losses| losses.unresolved),
     (
         "missed",
-        "Starts and maxima that were not stored, since too many hits were at work",
+        "Starts and maxima that were not stored, since too many hits ran at once",
         |losses| losses.missed,
     ),
     (
         "missed_hits",
-        "Hits that the kernel, or the module, could not pass on to the triggers",
+        "Hits that did not reach the triggers, since the kernel or the module missed them",
         |losses| losses.missed_hits,
     ),
 ];
@@ -195,7 +195,7 @@ fn of_histogram<'a>(histogram: &'a Watched, labels: &'a [String]) -> Vec<Family<
         let points: Vec<_> = sets.iter().filter_map(lost).collect();
         if !points.is_empty() {
             parts.push("no_bucket".to_owned());
-            let help = format!("{help}: values in no bucket, since there was no room for more");
+            let help = format!("{help}: values without a bucket, since there was no room for more buckets");
             let mut family = Family::new(parts.join("_"), "", Kind::Counter, help);
             family.points = points;
             families.push(family);
@@ -235,36 +235,36 @@ fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
     let mut running = gauge("running", "Whether the histogram counts now");
     let mut paused = gauge(
         "paused",
-        "Whether the histogram rests, since it has cost more than its budget",
+        "Whether the histogram is paused, since it cost more than its budget",
     );
-    let mut pauses = counter("pauses", "How often the histogram has cost more than its budget");
+    let mut pauses = counter("pauses", "How often the histogram was paused for its cost");
     let mut starts = counter("starts", "How often the histogram was made in the kernel");
     let mut events = counter(
         "events",
-        "Hits of all triggers of the histogram that no filter has rejected, those of starts among them",
+        "Hits of all triggers of the histogram that passed their filters, including starts",
     );
-    let mut rejected = counter("rejected", "Hits that the filters of the triggers have rejected");
+    let mut rejected = counter("rejected", "Hits that the filters of the triggers rejected");
     let mut lost = LOSSES.map(|(name, help, _)| counter(name, help));
     let mut entries = gauge("entries", "Entries of the fullest histogram in the kernel");
-    let mut size = gauge("size", "How many entries there is room for");
+    let mut size = gauge("size", "Size of the fullest histogram in the kernel, in entries");
     let mut folded = counter(
         "folded",
-        "Hits that were counted in other, beyond the label sets that there may be",
+        "Hits counted in the label set other, since the limit of label sets was reached",
     );
-    let mut folded_keys = gauge("folded_keys", "How many keys those hits had");
+    let mut folded_keys = gauge("folded_keys", "Keys that were counted in the label set other");
     let mut sets = gauge("label_sets", "Label sets of the histogram");
-    let mut limit = gauge("label_sets_limit", "How many there may be, besides other");
-    let cost = "Time of a CPU that a hit takes on this machine";
+    let mut limit = gauge("label_sets_limit", "Limit of label sets, without other");
+    let cost = "CPU time of a hit on this machine";
     let mut event_cost = family("event_cost_seconds", "seconds", Kind::Gauge, cost);
-    let cost = "Time of a CPU that a hit takes which a filter rejects";
+    let cost = "CPU time of a hit that a filter rejects";
     let mut rejected_cost = family("rejected_cost_seconds", "seconds", Kind::Gauge, cost);
-    let share = "The part of a CPU that the histogram cost between the last two readings";
+    let share = "Part of a CPU that the histogram cost between the last two readings";
     let mut cost_ratio = family("cost_ratio", "ratio", Kind::Gauge, share);
     let mut budget = family(
         "budget_ratio",
         "ratio",
         Kind::Gauge,
-        "The part of a CPU that it may cost",
+        "Part of a CPU that the histogram may cost",
     );
     for histogram in histograms {
         let labels = || vec![("histogram", histogram.wanted.name.as_str())];

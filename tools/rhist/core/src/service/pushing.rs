@@ -144,7 +144,7 @@ impl Pushing {
         let totals = self.past.and(active.unwrap_or_default());
         let start = Some(self.began.realtime_before(&Time::clocks()));
         let whole = |number: u64| Value::Whole(number.into());
-        let help = "Batches by what became of them; only those that are accepted have arrived";
+        let help = "Batches by result; only accepted ones have arrived";
         let mut batches = Family::new("rhist_push_batches", "", Kind::Counter, help);
         for (result, number) in [
             ("accepted", totals.accepted),
@@ -160,8 +160,8 @@ impl Pushing {
             family.push(vec![], whole(number), start);
             family
         };
-        let rejected = "Data points in accepted batches that the receiver has rejected";
-        let retries = "Requests that have to be made again";
+        let rejected = "Data points of accepted batches that the receiver rejected";
+        let retries = "Requests that had to be repeated";
         vec![
             batches,
             one(
@@ -175,11 +175,17 @@ impl Pushing {
             one(
                 "rhist_push_queue_batches",
                 "",
-                "Batches that are waiting",
+                "Batches in the queue",
                 totals.waiting,
                 None,
             ),
-            one("rhist_push_queue_bytes", "bytes", "Bytes of these", totals.bytes, None),
+            one(
+                "rhist_push_queue_bytes",
+                "bytes",
+                "Bytes of the batches in the queue",
+                totals.bytes,
+                None,
+            ),
         ]
     }
 }

@@ -63,22 +63,22 @@ fn a_configuration() {
 #[test]
 fn what_is_wrong_and_where() {
     let all = [
-        ("[histogram.a]\n", "1:12: nothing says what a measures"),
+        ("[histogram.a]\n", "1:12: a does not say what to measure"),
         (
             "[histogram.a]\ncount = \"x\"\nbuckets = [1, 1]\n",
-            "3:11: buckets are 1 to 100 numbers above 0, each larger than the one before",
+            "3:11: buckets have to be 1 to 100 numbers above 0 in ascending order",
         ),
         (
             "[histogram.a]\ncount = \"x\"\nbuckets = []\n",
-            "3:11: buckets are 1 to 100 numbers above 0, each larger than the one before",
+            "3:11: buckets have to be 1 to 100 numbers above 0 in ascending order",
         ),
         (
             "[histogram.a]\ncount = \"x\"\nbuckets = [0, 1]\n",
-            "3:11: buckets are 1 to 100 numbers above 0, each larger than the one before",
+            "3:11: buckets have to be 1 to 100 numbers above 0 in ascending order",
         ),
         (
             "[histogram.a]\ncount = \"x\"\nbuckets = [1, inf]\n",
-            "3:11: buckets are 1 to 100 numbers above 0, each larger than the one before",
+            "3:11: buckets have to be 1 to 100 numbers above 0 in ascending order",
         ),
         (
             "[histogram.A]\ncount = \"x\"\n",
@@ -90,7 +90,7 @@ fn what_is_wrong_and_where() {
         ),
         (
             "[histogram.a]\ncount = \"x\"\nrecipe = \"y\"\n",
-            "2:9: a histogram has one of recipe, count and between",
+            "2:9: use only one of recipe, count and between",
         ),
         (
             "[histogram.a]\ncount = \"x\"\nevent = \"y\"\n",
@@ -106,7 +106,7 @@ fn what_is_wrong_and_where() {
         ),
         (
             "[histogram.a]\ncount = \"x\"\nbefore = [{ event = \"y\", trigger = \"hist:keys=z\" }]\n",
-            "3:10: before is for trigger: it makes others before that one",
+            "3:10: before needs trigger: it lists triggers to be made before that one",
         ),
         (
             "[histogram.a]\ncount = \"x\"\nsize = 3\n",
@@ -118,11 +118,11 @@ fn what_is_wrong_and_where() {
         ),
         (
             "[histogram.a]\ncount = \"x\"\nunit = \"ns\"\n",
-            "3:8: unit is s, ms or us",
+            "3:8: unit has to be s, ms or us",
         ),
         (
             "[histogram.a]\ncount = \"x\"\nbudget = \"200%\"\n",
-            "3:10: budget is a part of a CPU, up to all of it: \"0.5%\"",
+            "3:10: budget has to be a part of a CPU, at most 100%, as in \"0.5%\"",
         ),
         (
             "[histogram.a]\ncount = \"x\"\nlabels = { x = \"le\" }\n",
@@ -134,16 +134,16 @@ fn what_is_wrong_and_where() {
         ),
         (
             "[push]\nto = \"http://x:99999\"\n",
-            "2:6: http://x:99999: an address is HOST:PORT, such as localhost:9953 or [2001:db8::7]:9953, and a port a number up to 65535",
+            "2:6: http://x:99999: expected HOST:PORT, such as localhost:9953 or [2001:db8::7]:9953, with a port up to 65535",
         ),
         (
             "[push]\nto = \"http://:80\"\n",
-            "2:6: http://:80: an address is HOST:PORT, such as localhost:9953 or [2001:db8::7]:9953, and a port a number up to 65535",
+            "2:6: http://:80: expected HOST:PORT, such as localhost:9953 or [2001:db8::7]:9953, with a port up to 65535",
         ),
         ("[push]\ninterval = 0\n", "2:12: interval is from 1 to 86400"),
         (
             "[push]\ntemporality = \"x\"\n",
-            "2:15: temporality is delta or cumulative",
+            "2:15: temporality has to be delta or cumulative",
         ),
         (
             "[push]\njson = 1\n",
@@ -151,7 +151,7 @@ fn what_is_wrong_and_where() {
         ),
         (
             "[push]\nintervall = 1\n",
-            "2:1: intervall is no word of this table: did you mean interval?",
+            "2:1: unknown key intervall in this table: did you mean interval?",
         ),
         ("[push]\n[push]\n", "2:2: duplicate key"),
         (
@@ -160,11 +160,11 @@ fn what_is_wrong_and_where() {
         ),
         (
             "[histogramm.a]\ncount = \"x\"\n",
-            "1:2: histogramm is no word of this table: did you mean histogram?",
+            "1:2: unknown key histogramm in this table: did you mean histogram?",
         ),
         (
             "[histogram.a]\ncount = \"x\"\nlimt = 3\n",
-            "3:1: limt is no word of this table: did you mean limit?",
+            "3:1: unknown key limt in this table: did you mean limit?",
         ),
         (
             "[histogram.a]\ncount = \"x\n",
@@ -181,7 +181,7 @@ fn two_of_one_name() {
     let text = "[histogram.a]\ncount = \"x\"\n".to_owned();
     let files = ["a", "b"].map(|name| (PathBuf::from(name), text.clone()));
     let problems = Config::parse(files).unwrap_err();
-    assert_eq!(problems[0].to_string(), "b:1:12: there is a histogram a already");
+    assert_eq!(problems[0].to_string(), "b:1:12: a second histogram a");
     assert_eq!(problems[0].problem.help, ["the other one is in a"]);
 }
 
@@ -189,7 +189,7 @@ fn two_of_one_name() {
 fn one_receiver_at_most() {
     let files = ["a", "b"].map(|name| (PathBuf::from(name), "\n[push]\ninterval = 7\n".to_owned()));
     let problems = Config::parse(files).unwrap_err();
-    assert_eq!(problems[0].to_string(), "b:2:1: there is a table push already");
+    assert_eq!(problems[0].to_string(), "b:2:1: a second table push");
     assert_eq!(problems[0].problem.help, ["the other one is in a"]);
 }
 

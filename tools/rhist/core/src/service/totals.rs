@@ -73,7 +73,7 @@ pub struct Fallen;
 
 impl fmt::Display for Fallen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("somebody has cleared a trigger of this run, or made it again")
+        f.write_str("another program cleared a trigger of this run, or made it again")
     }
 }
 

@@ -34,7 +34,7 @@ pub fn split(text: &str) -> Result<Vec<Word>, Problem> {
         match c {
             '\'' | '"' => loop {
                 match chars.next() {
-                    None => return Err(Problem::new(at..at + 1, "this quote does not end")),
+                    None => return Err(Problem::new(at..at + 1, "unterminated quote")),
                     Some((_, next)) if next == c => break,
                     Some((_, '\\')) if c == '"' && matches!(chars.peek(), Some((_, '"' | '\\'))) => {
                         word.text.extend(chars.next().map(|(_, next)| next));

@@ -70,12 +70,9 @@ pub enum ReadError {
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ReadError::Io(error) => write!(f, "reading fails: {error}"),
+            ReadError::Io(error) => write!(f, "reading failed: {error}"),
             ReadError::Incomplete { line } => {
-                write!(
-                    f,
-                    "line {line}: the histogram has no totals, so the file is not complete"
-                )
+                write!(f, "line {line}: the histogram has no totals: the file is incomplete")
             }
             ReadError::Version { line, found } => {
                 write!(

@@ -40,7 +40,7 @@ impl fmt::Display for EventName {
 impl fmt::Display for ResolveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Io(error) => write!(f, "cannot read which events there are: {error}"),
+            Self::Io(error) => write!(f, "cannot list the events: {error}"),
             Self::Name(problem) => write!(f, "{problem}"),
         }
     }
@@ -159,7 +159,7 @@ fn find(events: &[EventName], text: &str) -> Result<EventName, Problem> {
         (None, _) => {}
     }
     if events.iter().any(|name| name.system == text) {
-        let problem = Problem::new(0..text.len(), format!("there is no event {}", named(text)));
+        let problem = Problem::new(0..text.len(), format!("unknown event {}", named(text)));
         return Err(problem
             .label("this is a system")
             .help(format!("rhist ls events {text} lists its events")));
@@ -170,7 +170,7 @@ fn find(events: &[EventName], text: &str) -> Result<EventName, Problem> {
         .filter_map(|event| events.iter().find(|name| name.event == *event))
         .map(EventName::to_string)
         .collect();
-    let problem = Problem::new(0..text.len(), format!("there is no event {}", named(text))).near(&full);
+    let problem = Problem::new(0..text.len(), format!("unknown event {}", named(text))).near(&full);
     Err(if full.is_empty() {
         problem.help("rhist ls events lists them")
     } else {
@@ -181,7 +181,7 @@ fn find(events: &[EventName], text: &str) -> Result<EventName, Problem> {
 /// Explains why an event does not exist.
 fn unknown(events: &[EventName], name: &EventName) -> Problem {
     let EventName { system, event } = name;
-    let title = format!("there is no event {}", named(&name.to_string()));
+    let title = format!("unknown event {}", named(&name.to_string()));
     let start = system.len() + 1;
     let in_system = || events.iter().filter(|other| other.system == *system);
     if in_system().next().is_none() {
@@ -198,9 +198,7 @@ fn unknown(events: &[EventName], name: &EventName) -> Problem {
         let nearest = suggest::near(system, systems);
         let problem = Problem::new(0..system.len(), title).near(&nearest);
         return match nearest.is_empty() {
-            true => problem
-                .label("no event is in a system of this name")
-                .help("rhist ls events lists them"),
+            true => problem.label("unknown system").help("rhist ls events lists them"),
             false => problem,
         };
     }
@@ -260,12 +258,12 @@ mod tests {
         };
         assert_eq!(
             said("sched:sched_swich").to_string(),
-            "there is no event sched:sched_swich: did you mean sched_switch?"
+            "unknown event sched:sched_swich: did you mean sched_switch?"
         );
         assert_eq!(said("sched:sched_swich").at, 6..17);
         assert_eq!(
             said("shced:sched_swich").to_string(),
-            "there is no event shced:sched_swich: did you mean sched?"
+            "unknown event shced:sched_swich: did you mean sched?"
         );
         assert_eq!(said("x:sched_switch").label, "did you mean sched:sched_switch?");
         assert_eq!(said("sched_swich").label, "did you mean sched:sched_switch?");

@@ -88,7 +88,7 @@ impl Format {
             } else if let Some(name) = line.strip_prefix("name:") {
                 format.name = name.trim().to_owned();
             } else if let Some(id) = line.strip_prefix("ID:") {
-                format.id = id.trim().parse().map_err(|_| error("the ID is no number"))?;
+                format.id = id.trim().parse().map_err(|_| error("the ID is not a number"))?;
             } else if let Some(print) = line.strip_prefix("print fmt:") {
                 format.print = print.trim().to_owned();
             }
@@ -97,7 +97,7 @@ impl Format {
             let line = text.lines().count().max(1);
             return Err(Error {
                 line,
-                what: "there is no name or no field",
+                what: "missing name or fields",
             });
         }
         Ok(format)
@@ -238,7 +238,7 @@ impl Field {
             let number = |value: &str| {
                 value
                     .parse::<u32>()
-                    .map_err(|_| "offset, size or sign of a field is no number")
+                    .map_err(|_| "the offset, size or sign of a field is not a number")
             };
             match part.split_once(':') {
                 Some(("offset", value)) => field.offset = number(value)?,
@@ -466,8 +466,8 @@ mod tests {
     #[test]
     fn what_is_no_format() {
         let said = |text| Format::parse(text).unwrap_err().to_string();
-        assert_eq!(said(""), "line 1 of the format: there is no name or no field");
-        assert_eq!(said("name: x\nID: y\n"), "line 2 of the format: the ID is no number");
+        assert_eq!(said(""), "line 1 of the format: missing name or fields");
+        assert_eq!(said("name: x\nID: y\n"), "line 2 of the format: the ID is not a number");
         assert_eq!(
             said("field:int x;\tsize:4;"),
             "line 1 of the format: a field has no sign"

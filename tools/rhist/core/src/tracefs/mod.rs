@@ -78,7 +78,7 @@ impl Tracefs {
     pub fn at(root: PathBuf) -> io::Result<Self> {
         fs::metadata(root.join("events")).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
-                let why = format!("{} is no tracing directory", root.display());
+                let why = format!("{} is not a tracing directory", root.display());
                 io::Error::new(error.kind(), why)
             }
             _ => error,

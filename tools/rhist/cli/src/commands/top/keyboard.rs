@@ -19,11 +19,11 @@ pub const KEYS: &[(&str, &str)] = &[
     ("<, >, 1 to 9", "sort by another column"),
     ("r", "reverse the order"),
     ("/", "show only keys that have a text"),
-    ("Space", "freeze what is shown; measuring goes on"),
+    ("Space", "freeze the screen; measuring goes on"),
     ("b", "baseline: compare with the run up to now"),
     ("s", "trend of rates, or of medians"),
     ("t", "triggers: what was written to the kernel"),
-    ("w", "record to a file, or stop that"),
+    ("w", "record to a file, or stop recording"),
     ("q", "quit"),
 ];
 

@@ -179,13 +179,13 @@ impl Top<'_> {
     /// Begins or ends a recording.
     fn record(&mut self) {
         if let Some(file) = self.state.recording.clone() {
-            return self.stop_recording(format!("{file} is written"));
+            return self.stop_recording(format!("recorded to {file}"));
         }
         let file = format!("rhist-{}.jsonl", date::file_name(SystemTime::now()));
         match Writer::create(Path::new(&file), &self.state.question) {
             Ok(writer) => {
                 self.recording = Some(writer);
-                self.state.message = Some(format!("each interval goes to {file} from now on; w ends that"));
+                self.state.message = Some(format!("recording to {file}; w ends the recording"));
                 self.state.recording = Some(file);
             }
             Err(error) => self.state.message = Some(error.to_string()),

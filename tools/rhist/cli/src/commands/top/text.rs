@@ -12,7 +12,7 @@ use super::paint::safe;
 use super::state::State;
 
 /// Explanation of columns and figures, below the keys of the keyboard.
-const ABOUT: &str = "Rates, p50 and p99 are those of the interval; max is the largest value since the start, bold if it is of \
+const ABOUT: &str = "Rates, p50 and p99 are of the interval; max is the largest value since the start, bold if it is from \
 this interval. change is against the interval before, or against the baseline, with which also p50 and p99 are then \
 compared. cost is that of all hits of the triggers, as measured on this machine; fill is that of the fullest histogram: when \
 it is full, hits of new keys are dropped.";
