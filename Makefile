@@ -29,7 +29,7 @@ ifdef KDIR
 out := $(CURDIR)/build/kdir
 kbuild = $(lint) scripts/kbuild $(KDIR) $(module) $@ $(foreach name,RHIST_BTF RHIST_MODULES RHIST_CRATES RUSTC HOSTRUSTC,$(if $($(name)),$(name)='$($(name))')) $(headers)
 ready = @test -e $(KDIR)/Module.symvers || { \
-	echo "rhist: $(KDIR) has no Module.symvers: it is no kernel that modules can be built for" >&2; exit 1; }
+	echo "rhist: $(KDIR) has no Module.symvers: no modules can be built for it" >&2; exit 1; }
 
 else
 
@@ -195,20 +195,20 @@ help:
 	@echo 'make dist          build/packages/rhist-VERSION.tar.xz: the sources, and the Rust that the module carries'
 	@echo 'make demo          a histogram, made in a guest with Debian 13'\''s own kernel, or KERNEL=stock, the newest'
 	@echo 'make shell         a shell in such a guest, with the module loaded; KERNEL= too'
-	@echo 'make bench         what events cost in C and in rhist, on user-mode Linux and in QEMU: about 12 minutes,'
+	@echo 'make bench         measures events in C and in rhist, on user-mode Linux and in QEMU: about 12 minutes,'
 	@echo '                   and 10 to make the kernels for it; BENCH=um, icount, smp or write runs one part;'
 	@echo '                   BENCH=peers or machine compares with bpftrace, BPF programs and perf, which are fetched;'
 	@echo '                   KERNEL=debian13 or RELEASE, what runs on stock'
-	@echo 'make bench-host    what map, program and filter take on this machine, on one and two threads'
+	@echo 'make bench-host    measures map, program and filter on this machine, on one and two threads'
 	@echo 'make test          all tests that need no debug kernel: 20 minutes on two processors, once the lab is there'
-	@echo 'make test SEED=N   the same in an order that N draws, each piece without what others have made by chance'
+	@echo 'make test SEED=N   the same in a random order, from the seed N; each piece sees only the output of pieces that it needs'
 	@echo 'make test KERNEL=RELEASE  the guest tests, all of them on that kernel'
 	@echo 'make test-changed  those of them whose files have changed since they passed on this machine'
 	@echo 'make matrix        all tests on all kernels, in jobs of at most 20 minutes, and a table: what has passed is run again'
 	@echo '                   only if what it depends on has changed; MINUTES=90 ends in time, the riskiest jobs first;'
 	@echo '                   PART=1/2 is for one of two machines; TABLE=FILE is carried from one to the other'
 	@echo 'make test-kernels  a few tests on each kernel that rhist is known to work on, or on KERNELS=RELEASE,'
-	@echo '                   and a table of it: 5 minutes each, and 3 to fetch and prepare one'
+	@echo '                   and a table of the results: 5 minutes each, and 3 to fetch and prepare one'
 	@echo 'make update        looks for a newer Debian kernel, tries it, and says what it found'
 	@echo 'make test-fast     format, lints, the pure parts, some guest tests: 1 minute'
 	@echo 'make test-long     all, the long ones too, and fuzzing'
@@ -222,9 +222,9 @@ help:
 	@echo 'make test-otlp     what rhist pushes, decoded with the definitions of OpenTelemetry from PyPI; KERNEL=um too'
 	@echo 'make test-fleet    20 machines, which were recorded, scraped by a Prometheus: 1 minute, and 8 to record them'
 	@echo 'scripts/test       one suite, one test, one piece: see --help'
-	@echo 'make fuzz          triggers and filters made up for FUZZ_TIME seconds each, by default 60'
+	@echo 'make fuzz          fuzzes triggers and filters for FUZZ_TIME seconds each, by default 60'
 	@echo 'make fmt           formats the Rust code'
-	@echo 'make clippy        what clippy says with the lints of the kernel'
+	@echo 'make clippy        runs clippy with the lints of the kernel'
 	@echo 'make clean         removes what was built here, nothing of the lab'
 	@echo
-	@echo 'What is missing is installed and made first. scripts/lab, scripts/vm: see --help.'
+	@echo 'Missing packages and pieces of the lab are installed and made first. scripts/lab, scripts/vm: see --help.'

@@ -131,7 +131,7 @@ def judge_tests(piece, lines):
     for test in piece.tests:
         match = done.get(test.name)
         if not match:
-            results[test.name] = Result(failed=1, why="it was not run to its end")
+            results[test.name] = Result(failed=1, why="it did not run to its end")
             continue
         result = Result(*(int(number) for number in match.groups()[1:4]), seconds=float(match[5]))
         expected = test.skipped_on(piece.kernel, piece.rest)
@@ -204,7 +204,7 @@ class Runner:
                     # The waiting ones were dropped, as they could not be run any more; or they wait
                     # for each other.
                     if self.waiting:
-                        raise RuntimeError(f"nothing can begin: {[piece.name for piece in self.waiting]}")
+                        raise RuntimeError(f"no piece can begin: {[piece.name for piece in self.waiting]}")
                     break
                 if not self.changed.wait(HEARTBEAT) and not self.shown:
                     now = time.monotonic()
@@ -272,7 +272,7 @@ class Runner:
         self.results[piece.name] = (state, results, seconds)
         done = f"[{len(self.results)}/{len(self.pieces)}]"
         if state == NOT_RUN:
-            say(f"{done} NOT RUN {piece.name}: what it needs has failed")
+            say(f"{done} NOT RUN {piece.name}: a piece that it needs has failed")
         else:
             busy = f" ({self.busy[piece.name]:.0f} s of a processor)" if piece.name in self.busy else ""
             say(f"{done} {'' if state == 'passed' else 'FAILED '}{piece.name}: {total}, {seconds:.0f} s{busy}")
@@ -341,7 +341,7 @@ class Watchdog:
         while not self.done.wait(1):
             now = time.monotonic()
             if now - self.last > self.piece.patience:
-                why = f"it said nothing for {self.piece.patience} s"
+                why = f"it printed nothing for {self.piece.patience} s"
             elif now - self.began > self.piece.limit:
                 why = f"it took more than {self.piece.limit} s"
             else:
@@ -434,7 +434,7 @@ def run(pieces, shown=False, durations=None, seed=None, tabled=False, left_out=(
         total.skipped += len(left.names)
     missed = [left for left in left_out if left.fails]
     if missed:
-        say("test: this run fails, since of its own tests some are left out: see above")
+        say("test: this run fails, because tests that it should run were left out: see above")
     say(f"\nall of it took {time.monotonic() - began:.0f} s")
     if limited:
         total.add(within_ceilings(runner))

@@ -93,7 +93,7 @@ def read(path=TABLE):
             except TypeError as error:
                 sys.exit(f"{path}: {suite}.{name}: {error}")
             if unknown := {*test.on, *test.short} - {*OWN, "stock"}:
-                sys.exit(f"{path}: {suite}.{name}: no kernel is called {', '.join(unknown)}")
+                sys.exit(f"{path}: {suite}.{name}: unknown kernel: {', '.join(unknown)}")
             if unknown := {*test.without} - {*OWN, *SHAPES, "stock"}:
                 sys.exit(f"{path}: {suite}.{name}: without {', '.join(unknown)}?")
             if unknown := {name for name in {*test.skips} - {*OWN, *SHAPES, "stock", REST} if not SERIES.fullmatch(name)}:

@@ -51,5 +51,5 @@ find_events "$@"
 refused "another version" "the kernel that is built for is"
 rm "$work/source/Makefile"
 find_events "$@"
-refused "no source" "is no source of a kernel"
+refused "no source" "is not the source of a kernel"
 finish

@@ -19,7 +19,7 @@
 
 document=$RHIST_KERNEL_SOURCE/Documentation/trace/histogram.rst
 if [ ! -e "$document" ]; then
-	skip "the commands of the kernel's documentation" "RHIST_KERNEL_SOURCE is no source of a kernel"
+	skip "the commands of the kernel's documentation" "RHIST_KERNEL_SOURCE is not the source of a kernel"
 	finish
 fi
 

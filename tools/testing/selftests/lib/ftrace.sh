@@ -13,7 +13,7 @@ cp "$(command -v busybox)" "$work/bin/ls" && PATH=$work/bin:$PATH
 
 upstream=$RHIST_KERNEL_SOURCE/tools/testing/selftests/ftrace
 if [ ! -e "$upstream/ftracetest" ]; then
-	skip "ftracetest" "RHIST_KERNEL_SOURCE is no source of a kernel"
+	skip "ftracetest" "RHIST_KERNEL_SOURCE is not the source of a kernel"
 	finish
 fi
 
