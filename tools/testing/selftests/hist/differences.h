@@ -298,7 +298,7 @@ static struct difference {
 	  .ceiling = { 17, NULL } },
 	{ "hitcount.log2 and hitcount.buckets=N as keys", "C has no name for them, and warns", .unasked = nameless,
 	  .ceiling = { 13, NULL } },
-	{ "Strings where numbers are computed with", "C computes with their addresses", .answers = string_computed,
+	{ "Strings as operands", "C computes with their addresses", .answers = string_computed,
 	  .ceiling = { 34, NULL } },
 	{ "Strings in filters", "C looks at what is behind their end", .shows = end_of_string,
 	  .ceiling = { 1, NULL } },

@@ -313,7 +313,7 @@ static struct known {
 	  .ceiling = { 1, NULL } },
 	{ "More than 16 variables in one token", "C ignores the surplus", .explains = too_many,
 	  .ceiling = { 23, NULL } },
-	{ "Strings where numbers are computed with", "C computes with their addresses", .explains = string_computed,
+	{ "Strings as operands", "C computes with their addresses", .explains = string_computed,
 	  .ceiling = { 0, "other seeds make it" } },
 	{ "The negative of a scaled field", "C cannot print it", .explains = scaled_negative,
 	  .ceiling = { 1, NULL } },
