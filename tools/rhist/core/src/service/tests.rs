@@ -82,7 +82,7 @@ fn what_is_wrong_and_where() {
         ),
         (
             "[histogram.A]\ncount = \"x\"\n",
-            "1:12: \"A\" is no name of a histogram",
+            "1:12: \"A\" is not a name for a histogram",
         ),
         (
             "[histogram.serve]\ncount = \"x\"\n",
@@ -102,7 +102,7 @@ fn what_is_wrong_and_where() {
         ),
         (
             "[histogram.a]\nevent = \"y\"\ntrigger = \"traceoff\"\n",
-            "3:11: \"traceoff\" is no trigger of a histogram",
+            "3:11: \"traceoff\" is not a trigger of a histogram",
         ),
         (
             "[histogram.a]\ncount = \"x\"\nbefore = [{ event = \"y\", trigger = \"hist:keys=z\" }]\n",
@@ -110,7 +110,7 @@ fn what_is_wrong_and_where() {
         ),
         (
             "[histogram.a]\ncount = \"x\"\nsize = 3\n",
-            "3:8: size is from 65 to 131072",
+            "3:8: size has to be from 65 to 131072",
         ),
         (
             "[histogram.a]\ncount = \"x\"\nlimit = \"x\"\n",
@@ -140,7 +140,7 @@ fn what_is_wrong_and_where() {
             "[push]\nto = \"http://:80\"\n",
             "2:6: http://:80: expected HOST:PORT, such as localhost:9953 or [2001:db8::7]:9953, with a port up to 65535",
         ),
-        ("[push]\ninterval = 0\n", "2:12: interval is from 1 to 86400"),
+        ("[push]\ninterval = 0\n", "2:12: interval has to be from 1 to 86400"),
         (
             "[push]\ntemporality = \"x\"\n",
             "2:15: temporality has to be delta or cumulative",
