@@ -23,7 +23,6 @@ pub mod query;
 pub mod recipes;
 mod run;
 pub mod screen;
-mod serve;
 mod signals;
 
 use std::io;

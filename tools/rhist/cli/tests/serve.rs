@@ -23,11 +23,14 @@ use std::thread;
 use std::time::Duration;
 use std::time::Instant;
 
-use rhist_core::push::Batch;
-use rhist_core::push::Encoding;
-use rhist_core::push::Endpoint;
-use rhist_core::push::Limits;
-use rhist_core::push::Queue;
+use patience::PATIENCE;
+use patience::wait_until;
+use receiver::receiver;
+use rhist_export::push::Batch;
+use rhist_export::push::Encoding;
+use rhist_export::push::Endpoint;
+use rhist_export::push::Limits;
+use rhist_export::push::Queue;
 use rustix::process::Pid;
 use rustix::process::Resource;
 use rustix::process::Rlimit;
@@ -35,10 +38,6 @@ use rustix::process::Signal;
 use rustix::process::getrlimit;
 use rustix::process::kill_process;
 use rustix::process::prlimit;
-
-use patience::PATIENCE;
-use patience::wait_until;
-use receiver::receiver;
 
 /// `rhist` with the events of the fixtures.
 fn rhist(home: &Path) -> Command {

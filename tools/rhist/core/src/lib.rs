@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Histograms of trace events: reads the kernel's files, and computes, stores and exports their
-//! contents.
+//! Histograms of trace events: reads the kernel's files, and computes and stores their contents.
 
-pub mod address;
 pub mod compare;
 pub mod cost;
 pub mod grammar;
@@ -12,24 +10,21 @@ pub mod hist_text;
 pub mod journal;
 pub mod jsonl;
 mod lines;
-mod lock;
+pub mod lock;
 pub mod machine;
 #[cfg(test)]
 mod measure;
-pub mod metrics;
 pub mod missed;
 pub mod names;
-mod otlp;
+pub mod otlp;
 pub mod picture;
 pub mod plan;
 pub mod problem;
-pub mod push;
 pub mod quantity;
 pub mod question;
 pub mod recipe;
 pub mod recording;
 pub mod run;
-pub mod service;
 pub mod sink;
 pub mod stats;
 pub mod suggest;

@@ -10,20 +10,20 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use rhist_core::plan::Id;
-use rhist_core::push;
-use rhist_core::push::Environment;
 use rhist_core::quantity;
-use rhist_core::service::Config;
-use rhist_core::service::ConfigError;
-use rhist_core::service::Planner;
-use rhist_core::service::PushSettings;
+use rhist_export::push;
+use rhist_export::push::Environment;
+use rhist_export::service::Config;
+use rhist_export::service::ConfigError;
+use rhist_export::service::Planner;
+use rhist_export::service::PushSettings;
 
+use super::planner::WordsPlanner;
 use crate::diagnostic;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::USAGE;
 use crate::options::BackendArg;
 use crate::run;
-use crate::serve::WordsPlanner;
 
 /// Default folder of the configuration.
 pub const FOLDER: &str = "/etc/rhist";

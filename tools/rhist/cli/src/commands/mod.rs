@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Commands: one file for each, with its arguments and a function `run`.
+//! Commands: one file for each, with its arguments and a function `run`. [`planner`] is for those
+//! with a configuration.
 
 pub mod between;
 pub mod check;
@@ -10,6 +11,7 @@ pub mod diff;
 pub mod doctor;
 pub mod exec;
 pub mod ls;
+mod planner;
 pub mod push;
 pub mod recipe;
 pub mod record;

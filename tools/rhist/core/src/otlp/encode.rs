@@ -4,11 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::attribute;
-use super::attribute::attributes;
 use super::attribute::string;
-use super::container;
-use super::flat;
 use super::model::Any;
 use super::model::Attribute;
 use super::model::Buckets;
@@ -46,14 +42,36 @@ const MAX_SPAN: i64 = 4096;
 /// Name of the scope that marks metrics as written by rhist.
 pub const SCOPE: &str = "rhist";
 
-/// Purpose of the metrics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// Recording that is read back: numbers of the interval, with complete keys.
-    Recording,
-    /// Export to receivers of any kind: keys as numbers and strings. Metrics about the interval
-    /// carry the question's name as an attribute, since several questions share one resource.
-    Export(Temporality),
+/// Differences between metrics that are read back and metrics for others.
+pub trait Form {
+    /// Start of an interval, in nanoseconds of `CLOCK_REALTIME`.
+    fn start_ns(&self, interval: &Interval) -> u64;
+
+    /// Meaning of the numbers.
+    fn temporality(&self) -> Temporality;
+
+    /// Whether to write sums that OTLP forbids: of values below zero, or without a bucket.
+    fn has_all_sums(&self) -> bool;
+
+    /// Attributes of metrics about the interval.
+    fn about(&self, question: &Question) -> Vec<Attribute>;
+
+    /// Adds the attributes of a key or a saved field.
+    fn add(&self, attributes: &mut Vec<Attribute>, field: Field<'_>);
+}
+
+/// A key or a saved field.
+pub struct Field<'a> {
+    /// Its name in the histogram.
+    pub column: &'a str,
+    /// Kind of its numbers.
+    pub kind: NameKind,
+    /// Its value.
+    pub key: &'a Key,
+    /// Name of the number, which other machines may not know.
+    pub name: Option<String>,
+    /// Names of its attributes: for the value, and for the name of the value.
+    pub attributes: [&'a str; 2],
 }
 
 /// Attributes of the machine, and of rhist on it.
@@ -82,7 +100,7 @@ pub struct Encoder<'a> {
     question: &'a Question,
     names: &'a NumberNames,
     interval: &'a Interval,
-    form: Form,
+    form: &'a dyn Form,
     keys: Vec<[String; 2]>,
     metrics: Names,
     start: Digits,
@@ -91,7 +109,7 @@ pub struct Encoder<'a> {
 
 impl<'a> Encoder<'a> {
     /// Encoder for an interval of a question. `names` resolves its numbers.
-    pub fn new(question: &'a Question, names: &'a NumberNames, interval: &'a Interval, form: Form) -> Self {
+    pub fn new(question: &'a Question, names: &'a NumberNames, interval: &'a Interval, form: &'a dyn Form) -> Self {
         Encoder {
             question,
             names,
@@ -99,10 +117,7 @@ impl<'a> Encoder<'a> {
             form,
             keys: names::keys(&interval.delta.keys),
             metrics: Names::new(&question.name, &interval.delta.values),
-            start: Digits(match form {
-                Form::Recording => interval.from.realtime_ns.into(),
-                Form::Export(_) => interval.from.realtime_before(&interval.to).into(),
-            }),
+            start: Digits(form.start_ns(interval).into()),
             end: Digits(interval.to.realtime_ns.into()),
         }
     }
@@ -168,7 +183,7 @@ impl<'a> Encoder<'a> {
                     },
                     exponential_histogram: Some(ExponentialHistogram {
                         data_points: dists,
-                        aggregation_temporality: self.temporality(),
+                        aggregation_temporality: self.form.temporality() as u32,
                     }),
                     ..Metric::default()
                 });
@@ -183,11 +198,8 @@ impl<'a> Encoder<'a> {
     /// Metrics about the interval itself: times, losses, own cost.
     pub fn own(&self) -> Vec<Metric> {
         let Interval { from, to, delta, .. } = self.interval;
-        let question = match self.form {
-            Form::Recording => Vec::new(),
-            Form::Export(_) => attributes([("rhist.name", string(&self.question.name))]),
-        };
-        let point = |number| vec![self.point(question.clone(), number)];
+        let about = self.form.about(self.question);
+        let point = |number| vec![self.point(about.clone(), number)];
         let duration = i128::from(to.monotonic_ns) - i128::from(from.monotonic_ns);
         let mut metrics = vec![
             gauge(
@@ -218,7 +230,7 @@ impl<'a> Encoder<'a> {
                 let cost = NumberPoint {
                     as_int: None,
                     as_double: Some(ns),
-                    ..self.point(question.clone(), 0)
+                    ..self.point(about.clone(), 0)
                 };
                 metrics.push(gauge(name.to_owned(), "ns".to_owned(), vec![cost]));
             }
@@ -235,57 +247,21 @@ impl<'a> Encoder<'a> {
         attributes
     }
 
-    /// Adds the attributes of a key or a saved field. Includes the name of a number, which other
-    /// machines may not know.
+    /// Adds the attributes of a key or a saved field.
     fn add(&self, attributes: &mut Vec<Attribute>, names: [&str; 2], column: &str, key: &Key) {
-        let number = match key {
-            Key::Number(number) => Some(*number),
+        let kind = self.question.name_kind(column);
+        let name = match key {
+            Key::Number(number) => self.names.name(kind, column, *number),
             _ => None,
         };
-        let name = number.and_then(|number| self.names.name(self.question.name_kind(column), column, number));
-        let mut add = |name: &str, value| {
-            attributes.push(Attribute {
-                key: name.to_owned(),
-                value,
-            });
+        let field = Field {
+            column,
+            kind,
+            key,
+            name,
+            attributes: names,
         };
-        match self.form {
-            Form::Recording => add(
-                names[0],
-                match (number, name) {
-                    (Some(number), Some(name)) => attribute::from_named(number, &name),
-                    _ => attribute::from_key(key),
-                },
-            ),
-            Form::Export(_) => {
-                let (value, name) = flat::from_key(key, name);
-                add(names[0], value);
-                let is_cgroup = self.question.name_kind(column) == NameKind::Cgroup;
-                let container = match (key, &name) {
-                    (Key::Text(path), _) if container::is_path(column) || is_cgroup => str::from_utf8(path).ok(),
-                    (_, Some(path)) if is_cgroup => Some(path.as_str()),
-                    _ => None,
-                };
-                if let Some(name) = &name {
-                    add(names[1], string(name));
-                }
-                if let Some(id) = container.and_then(container::id)
-                    && attributes.iter().all(|attribute| attribute.key != container::ID)
-                {
-                    attributes.push(Attribute {
-                        key: container::ID.to_owned(),
-                        value: string(id),
-                    });
-                }
-            }
-        }
-    }
-
-    fn temporality(&self) -> u32 {
-        match self.form {
-            Form::Recording => Temporality::Delta as u32,
-            Form::Export(temporality) => temporality as u32,
-        }
+        self.form.add(attributes, field);
     }
 
     fn point(&self, attributes: Vec<Attribute>, number: i128) -> NumberPoint {
@@ -307,7 +283,7 @@ impl<'a> Encoder<'a> {
             sum: Some(Sum {
                 is_monotonic,
                 data_points,
-                aggregation_temporality: self.temporality(),
+                aggregation_temporality: self.form.temporality() as u32,
             }),
             ..Metric::default()
         }
@@ -319,7 +295,7 @@ impl<'a> Encoder<'a> {
             let (as_int, as_double) = int_or_double(worst.value, unit);
             let mut saved = Vec::with_capacity(worst.saved.len());
             for (name, key) in &*worst.saved {
-                self.add(&mut saved, [name, &flat::second(name)], name, key);
+                self.add(&mut saved, [name, &names::second(name)], name, key);
             }
             Exemplar {
                 filtered_attributes: saved,
@@ -356,12 +332,11 @@ impl<'a> Encoder<'a> {
         }
         let count = zero + positive.values().sum::<i128>() + negative.values().sum::<i128>();
         // OTLP forbids a sum if values are below zero, since it could fall. Values without a bucket
-        // are not in the count, so they must not be in a sum either. Readers of recordings need the
-        // sum.
+        // are not in the count, so they must not be in a sum either.
         let is_below_zero = |number: Option<i128>| number.is_some_and(|number| number < 0);
         let can_fall = !negative.is_empty() || is_below_zero(dist.min) || is_below_zero(dist.sum);
         let is_of_all = i128::from(dist.count) == count;
-        let has_sum = self.form == Form::Recording || is_of_all && !can_fall;
+        let has_sum = self.form.has_all_sums() || is_of_all && !can_fall;
         let point = HistogramPoint {
             start_time_unix_nano: self.start,
             time_unix_nano: self.end,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Intervals as metrics of OTLP, the protocol of OpenTelemetry. [`encode`] builds the [`model`],
-//! once for all purposes; serde writes it as JSON, [`protobuf`] as protobuf.
+//! Intervals as metrics of OTLP, the protocol of OpenTelemetry. [`encode`] builds the [`model`] in
+//! one of its forms; serde writes it as JSON.
 //!
 //! * Hits and sums become sums, distributions become exponential histograms, other numbers gauges.
 //!   A row is a point of each, with its keys as attributes.
@@ -10,11 +10,8 @@
 //!   equals the sum of its buckets.
 //! * Names starting with `rhist.` describe the interval: its times, losses, and own cost.
 
-pub(crate) mod attribute;
+pub mod attribute;
 mod base64;
-mod container;
-pub(crate) mod encode;
-pub(crate) mod flat;
-pub(crate) mod model;
-pub(crate) mod names;
-pub(crate) mod protobuf;
+pub mod encode;
+pub mod model;
+pub mod names;

@@ -4,6 +4,11 @@
 //! the JSON mapping of OTLP. The mapping writes integers of 64 bits as strings of digits; the
 //! parser also accepts numbers. Unknown members are ignored.
 
+#![expect(
+    missing_docs,
+    reason = "messages and fields have their names and meaning in metrics.proto"
+)]
+
 use std::fmt;
 
 use serde::Deserialize;

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeSet;
 
-use super::flat;
 use crate::question::Backend;
 use crate::table::BucketUnit;
 use crate::table::Column;
@@ -93,10 +92,15 @@ pub fn keys(columns: &[Column]) -> Vec<[String; 2]> {
         .collect();
     keys.into_iter()
         .map(|name| {
-            let second = unique(flat::second(&name), &mut taken);
+            let second = unique(second(&name), &mut taken);
             [name, second]
         })
         .collect()
+}
+
+/// Name of the second attribute of a key or saved field.
+pub fn second(name: &str) -> String {
+    format!("{name}.name")
 }
 
 /// Appends a number to a name that is taken.

@@ -3,26 +3,64 @@
 //! Encodes an interval as a line.
 
 use crate::names::Names;
+use crate::otlp::attribute;
 use crate::otlp::attribute::attributes;
 use crate::otlp::attribute::list;
 use crate::otlp::attribute::string;
 use crate::otlp::encode::Encoder;
+use crate::otlp::encode::Field;
 use crate::otlp::encode::Form;
 use crate::otlp::encode::machine;
 use crate::otlp::encode::scope;
 use crate::otlp::model::Any;
+use crate::otlp::model::Attribute;
 use crate::otlp::model::Request;
 use crate::otlp::model::Resource;
 use crate::otlp::model::ResourceMetrics;
 use crate::otlp::model::ScopeMetrics;
+use crate::otlp::model::Temporality;
 use crate::otlp::names::Word;
 use crate::question::Interval;
 use crate::question::Question;
 use crate::table::Column;
+use crate::table::Key;
+
+/// Metrics that are read back: numbers of the interval, with complete keys.
+struct Recording;
+
+impl Form for Recording {
+    fn start_ns(&self, interval: &Interval) -> u64 {
+        interval.from.realtime_ns
+    }
+
+    fn temporality(&self) -> Temporality {
+        Temporality::Delta
+    }
+
+    fn has_all_sums(&self) -> bool {
+        true
+    }
+
+    /// The question is in the resource.
+    fn about(&self, _: &Question) -> Vec<Attribute> {
+        Vec::new()
+    }
+
+    fn add(&self, attributes: &mut Vec<Attribute>, field: Field<'_>) {
+        let value = match (field.key, field.name) {
+            (Key::Number(number), Some(name)) => attribute::from_named(*number, &name),
+            (key, _) => attribute::from_key(key),
+        };
+        attributes.push(Attribute {
+            key: field.attributes[0].to_owned(),
+            value,
+        });
+    }
+}
 
 /// The request that forms a line.
 pub fn request(question: &Question, names: &Names, interval: &Interval) -> Request<Resource> {
-    let encoder = Encoder::new(question, names, interval, Form::Recording);
+    let encoder = Encoder::new(question, names, interval, &Recording);
     let mut metrics = encoder.own();
     metrics.extend(encoder.rows(&interval.delta.rows));
     let columns = attributes([

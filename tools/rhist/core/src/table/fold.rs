@@ -379,7 +379,7 @@ impl Value {
 }
 
 /// Sum of two counts. A missing count is ignored.
-pub(crate) fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+pub fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.saturating_add(b)),
         (a, b) => a.or(b),

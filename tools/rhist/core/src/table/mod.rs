@@ -11,7 +11,7 @@ use std::sync::Arc;
 mod bucket;
 mod counts;
 mod dist;
-pub(crate) mod fold;
+pub mod fold;
 mod histogram;
 mod key;
 mod quantile;
