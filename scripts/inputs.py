@@ -72,9 +72,8 @@ PIECES = [(re.compile(pattern), files.split(), of_lab.split()) for pattern, file
 TESTS = {
     "hist.files": "rust/module.c",
     "hist.manual": "Documentation/man",
-    "hist.guide": "Documentation/guide.rst tools/rhist-exec",
-    "hist.exec": "tools/rhist-exec",
     "command.basic": "rust/module.c",
+    "command.guide": "Documentation/guide.rst",
     "command.peers": "tools/rhist/recipes",
     "command.prometheus": "tools/rhist/fleet",
 }

@@ -20,7 +20,7 @@ import selftests
 from inputs import Inputs
 
 CHEAP = ["layers", "dkms", "rustfmt", "crates"]
-GUESTS = ["hist.files", "hist.manual", "hist.exec", "user_events.requests", "command.basic"]
+GUESTS = ["hist.files", "hist.manual", "command.exec", "user_events.requests", "command.basic"]
 # Inputs of every piece in the table. The lab's products are known by its recipes, and the rows of
 # tests are inputs one by one.
 ALWAYS = ("scripts/lab", "scripts/crates", "scripts/config/", "tools/testing/selftests/tests.toml")

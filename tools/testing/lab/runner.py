@@ -449,12 +449,12 @@ class NotThere(unittest.TestCase):
 
     def test_clients(self):
         kept, left = self.left({"clients": "none"})
-        self.assertEqual(set(left), {"hist.exec", "hist.clients"})
-        self.assertTrue(left["hist.exec"].fails)
+        self.assertEqual(set(left), {"command.exec", "hist.clients"})
+        self.assertTrue(left["hist.clients"].fails)
         for piece in kept:
-            self.assertFalse({"exec", "clients"} & {test.name for test in piece.tests if test.suite == "hist"})
+            self.assertFalse({"command.exec", "hist.clients"} & {f"{test.suite}.{test.name}" for test in piece.tests})
             self.assertTrue({test.name for test in piece.tests} <= set(piece.command))
-            self.assertFalse(piece.name.startswith("hist on") and "exec" in piece.command)
+            self.assertFalse(piece.name.startswith("command on") and "exec" in piece.command)
 
     def test_what_make_test_is_not_about(self):
         _, left = self.left({"prometheus": "none", "fuzz": "none"}, long=True)

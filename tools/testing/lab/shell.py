@@ -69,8 +69,8 @@ class User:
 
 def main(kernel):
     user = User("--kernel", kernel)
-    said = user.types('pwd; stty size; id -u; mountpoint -q /sys/kernel/tracing && command -v rhist-exec\r')
-    check("a shell in the checkout, with its tools", f"{TOP}\n40 132\n0\n{TOP}/tools/rhist-exec\n" in said, said)
+    said = user.types('pwd; stty size; id -u; mountpoint -q /sys/kernel/tracing && echo "${PATH##*:}"\r')
+    check("a shell in the checkout, with its command", f"{TOP}\n40 132\n0\n{TOP}/build/command\n" in said, said)
     user.types("sh -c 'echo sleeps; exec sleep 1000'\r", wait="sleeps\n")
     said = user.types("\x03") + user.types("echo status $?\r")
     check("Ctrl-C ends what it runs, and no more", "status 130\n" in said, said)

@@ -104,7 +104,7 @@ pub enum Command {
     /// namespace are not affected.
     ///
     /// The exit status is that of COMMAND, 127 if COMMAND does not exist, 125 if it could not be
-    /// run in this way.
+    /// run in this way. Called as rhist-exec, rhist does the same, until version 1.0.
     Exec(exec::Args),
     /// A recipe: its name, and what follows.
     #[command(external_subcommand)]

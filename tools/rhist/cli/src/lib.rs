@@ -25,8 +25,11 @@ mod run;
 pub mod screen;
 mod signals;
 
+use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::io;
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use command_line::CommandLine;
@@ -35,13 +38,24 @@ use diagnostic::USAGE;
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     complete::run();
-    let result = CommandLine::parse_from(std::env::args_os())
+    let result = CommandLine::parse_from(words(std::env::args_os()))
         .map_err(anyhow::Error::from)
         .and_then(CommandLine::run);
     match result {
         Ok(code) => code,
         Err(error) => failed(&error),
     }
+}
+
+/// Returns the words of the command line. Called as `rhist-exec`, which packages link to this
+/// program until 1.0, it is `rhist exec`.
+fn words(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<_> = given.collect();
+    let name = words.first().and_then(|path| Path::new(path).file_name());
+    if name == Some(OsStr::new("rhist-exec")) {
+        words.splice(..1, ["rhist".into(), "exec".into()]);
+    }
+    words
 }
 
 /// Reports an error, and returns the exit status.
@@ -76,4 +90,21 @@ fn usage(error: &clap::Error) -> ExitCode {
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let is_broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
     error.chain().any(|cause| cause.downcast_ref().is_some_and(is_broken))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_called_rhist_exec_is_the_command_exec() {
+        let words = |given: &[&str]| words(given.iter().map(OsString::from));
+        assert_eq!(
+            words(&["/usr/bin/rhist-exec", "-i", "x", "ls"]),
+            ["rhist", "exec", "-i", "x", "ls"]
+        );
+        assert_eq!(words(&["rhist-exec"]), ["rhist", "exec"]);
+        assert_eq!(words(&["/opt/rhist-exec/rhist", "doctor"]), ["/opt/rhist-exec/rhist", "doctor"]);
+        assert_eq!(words(&[]), [""; 0]);
+    }
 }

@@ -13,9 +13,6 @@ use rhist::command_line;
 use crate::Page;
 use crate::recipes::Entry;
 
-/// Commands whose pages are written elsewhere.
-const OTHERS: [&str; 1] = ["exec"];
-
 /// Text before the list of recipes.
 const RECIPES: &str =
     "Any other command is the name of a recipe. rhist-recipes(7) has more of each, and of their options:";
@@ -47,7 +44,7 @@ const STATUS: [(&str, &str); 3] = [
 ];
 
 /// Pages to read next.
-const SEE_ALSO: &str = "rhist-recipes(7), rhist-hist(7), rhist-exec(1), rhist(4)";
+const SEE_ALSO: &str = "rhist-recipes(7), rhist-hist(7), rhist(4)";
 
 /// Pages of the program and its commands.
 pub fn pages(recipes: &[Entry]) -> anyhow::Result<Vec<Page>> {
@@ -55,7 +52,7 @@ pub fn pages(recipes: &[Entry]) -> anyhow::Result<Vec<Page>> {
     program.build();
     let commands: Vec<Command> = program
         .get_subcommands()
-        .filter(|command| !command.is_hide_set() && !OTHERS.contains(&command.get_name()))
+        .filter(|command| !command.is_hide_set())
         .cloned()
         .collect();
     let mut whole = page(program)?;

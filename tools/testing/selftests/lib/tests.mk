@@ -29,6 +29,20 @@ $(OUT)/caller32: $(LIB)/caller32.c
 	$(CC) -O1 -Wall -Wextra -Werror -m32 -ffreestanding -nostdlib -static -fno-pie -no-pie -fno-stack-protector \
 		-fcf-protection=none -o $@ $<
 
+# sqlhist is built from the source in its manual page: empty elsewhere.
+MANUAL := $(firstword $(wildcard $(addsuffix /usr/share/man/man3/tracefs_sql.3.gz,$(RHIST_CLIENTS) /.)))
+SQLHIST := $(if $(MANUAL),$(OUT)/sqlhist)
+
+$(OUT)/sqlhist: $(MANUAL) $(LIB)/sqlhist.sed
+	@mkdir -p $(OUT)
+	zcat $< | sed -n -f $(LIB)/sqlhist.sed >$@.c
+	$(CC) -o $@ $@.c $$(pkg-config --cflags --libs libtracefs)
+
+# The example program of the guide, which has a user event.
+$(OUT)/request: $(TOP)/tools/user_events/request.c
+	@mkdir -p $(OUT)
+	$(CC) $(CFLAGS) -I$(UAPI) -static -o $@ $<
+
 clean:
 	$(RM) -r $(OUT)
 

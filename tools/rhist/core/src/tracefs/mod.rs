@@ -84,7 +84,7 @@ impl Tracefs {
             _ => error,
         })?;
         let rhist = root.join("rhist");
-        // Under rhist-exec, rhist's directory is mounted over the kernel's.
+        // Under rhist exec, rhist's directory is mounted over the kernel's.
         let (dir, backend) = if root.join("hist_stats").exists() {
             (root.clone(), Backend::Rhist)
         } else if rhist.join("hist_stats").exists() {

@@ -10,7 +10,7 @@
 . "$(dirname "$0")/../lib/tracing.sh"
 
 top=$here/../../../..
-PATH=$PATH:$top/tools
+PATH=$(dirname "$RHIST_COMMAND"):$PATH
 cd "$TRACING" || exit 1
 if ! have_probes; then
 	skip "the commands of the guide" "this kernel has not all of these events"
