@@ -234,13 +234,13 @@ def parts(tests, kernel, durations, rest, long):
 # A part takes one to five minutes.
 PARTS = 24
 # Tests that say most about a kernel in a few minutes: files, texts, numbers and user events.
-SHORT = [("hist", "basic names files compare"), ("user_events", "requests")]
+SHORT = [("hist", "basic files sidebyside"), ("user_events", "requests")]
 # Kernels without a C to compare with.
 ALONE = [("hist", "basic files counts jsonl"), ("user_events", "requests")]
 # The probes for all events would take longer to build than the tests.
 SHORT_HEADERS = "irq kmem sched signal task timer"
 # Tests that find most faults on user-mode Linux within a minute.
-FAST = "hist.basic hist.compare hist.errors hist.sequences"
+FAST = "hist.basic hist.errors hist.scenarios hist.sidebyside"
 
 
 # --- what cargo compiles
@@ -561,7 +561,7 @@ def short_pieces(kernel, durations):
     tests = {f"{test.suite}.{test.name}": test for test in selftests.read()}
     of_suites = [
         guest(kernel, [tests[f"{suite}.{name}"] for name in names.split()], durations, patience=1200)
-        for suite, names in (SHORT if tests["hist.compare"].can_run_on(kernel) else ALONE)
+        for suite, names in (SHORT if tests["hist.sidebyside"].can_run_on(kernel) else ALONE)
     ]
     return timed([*module(kernel, SHORT_HEADERS), *of_suites], durations)
 

@@ -725,6 +725,94 @@ static void calls_of_32_bits(void)
 	clean();
 }
 
+/* Adds to a text. */
+__attribute__((format(printf, 2, 3)))
+static void add(char *text, const char *format, ...)
+{
+	size_t used = strlen(text);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text + used, 65536 - used, format, args);
+	va_end(args);
+}
+
+/* Adds the result of a system call. */
+#define ADD(text, call) do { \
+	long result = (call); \
+	add(text, "%s: %ld %s\n", #call, result, result < 0 ? errno_name(errno) : ""); \
+} while (0)
+
+/* Reads the files in all manners. Returns the sizes, offsets, errors and bytes as text. */
+static char *manners(const char *dir)
+{
+	char *said = calloc(1, 65536), buffer[4096], *volatile nowhere = (char *)8;
+	const char *event = "events/syscalls/sys_enter_getpgid";
+	static const char *const files[] = { "hist", "trigger" };
+
+	if (append(pathf("%s/%s/trigger", dir, event), "hist:keys=pid:size=128"))
+		return said;
+	for (unsigned long i = 0; i < 20; i++)
+		syscall(SYS_getpgid, i % 6);
+	for (unsigned int f = 0; f < 2; f++) {
+		int fd = open(pathf("%s/%s/%s", dir, event, files[f]), O_RDONLY);
+		int other = open(pathf("%s/%s/%s", dir, event, files[f]), O_RDONLY);
+		ssize_t got;
+
+		/* piece by piece */
+		while ((got = read(fd, buffer, 7)) > 0)
+			add(said, "%.*s", (int)got, buffer);
+		add(said, "\nend %zd, at %ld\n", got, (long)lseek(fd, 0, SEEK_CUR));
+		/* somewhere else, and behind the end */
+		got = pread(fd, buffer, 30, 20);
+		add(said, "%zd %.*s\n", got, (int)(got > 0 ? got : 0), buffer);
+		ADD(said, pread(fd, buffer, 30, 100000));
+		ADD(said, lseek(fd, -5, SEEK_SET));
+		ADD(said, lseek(fd, 0, SEEK_END));
+		ADD(said, lseek(fd, 10, SEEK_SET));
+		got = read(fd, buffer, 20);
+		add(said, "%zd %.*s\n", got, (int)(got > 0 ? got : 0), buffer);
+		/* From the start on, the text is made anew. */
+		syscall(SYS_getpgid, 99);
+		ADD(said, lseek(fd, 0, SEEK_SET));
+		while ((got = read(fd, buffer, sizeof(buffer))) > 0)
+			add(said, "%.*s", (int)got, buffer);
+		/* Each descriptor has its own position. */
+		got = read(other, buffer, 11);
+		add(said, "%zd %.*s\n", got, (int)(got > 0 ? got : 0), buffer);
+		ADD(said, read(other, nowhere, 11));
+		ADD(said, write(fd, "x", 1));
+		close(fd);
+		close(other);
+	}
+	/* several pieces of one writev are several commands */
+	int fd = open(pathf("%s/%s/trigger", dir, event), O_RDWR | O_APPEND);
+	struct iovec pieces[] = { { "!hist:keys=pid", 14 }, { "hist:keys=common_pid", 20 } };
+
+	ADD(said, writev(fd, pieces, 2));
+	ADD(said, lseek(fd, 0, SEEK_CUR));
+	ADD(said, read(fd, buffer, sizeof(buffer)));
+	close(fd);
+	fd = open(pathf("%s/%s/trigger", dir, event), O_RDONLY);
+	buffer[0] = 0;
+	if (read(fd, buffer, 19) == 19)
+		add(said, "%.19s\n", buffer);
+	close(fd);
+	truncate_file(pathf("%s/%s/trigger", dir, event));
+	return said;
+}
+
+static void read_in_all_manners(void)
+{
+	char *c = manners(kernel_dir()), *ours = manners(tracing_dir());
+
+	ok(*c && !strcmp(c, ours), "reading and writing in all manners");
+	if (strcmp(c, ours))
+		note_difference(c, ours);
+	free(c);
+	free(ours);
+}
+
 int main(void)
 {
 	static const char *const files[] = {
@@ -797,5 +885,6 @@ int main(void)
 		}
 	calls_of_32_bits();
 	clean();
+	read_in_all_manners();
 	finish();
 }

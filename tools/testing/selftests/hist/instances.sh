@@ -181,9 +181,9 @@ rmdir $X
 # An instance comes and goes under load.
 storm()
 {
-	while [ -e "$work/rain" ]; do fire getpgid 1:100; done
+	while [ -e "$work/load" ]; do fire getpgid 1:100; done
 }
-: >"$work/rain"
+: >"$work/load"
 storm &
 for _ in 1 2 3 4 5 6 7 8 9 10; do
 	mkdir $X
@@ -191,7 +191,31 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do
 	cat $X/$ONE/hist >/dev/null
 	rmdir $X || echo "not removed"
 done | sort | uniq -c | tr -s ' ' >"$work/storm"
-rm "$work/rain"
+rm "$work/load"
 wait
-is "$(cat "$work/storm")" " 10 OK" "instances with histograms come and go while events rain"
+is "$(cat "$work/storm")" " 10 OK" "instances with histograms come and go under load"
+
+# Variables of one name, which two triggers refer to, may differ in sign. C puts both triggers into
+# one histogram.
+(
+	cd "$TRACING/instances" || exit 1
+	mkdir rhist_n1 rhist_n2
+	one=rhist_n1/events/sched two=rhist_n2/events/sched
+	least='hist:keys=next_pid:vals=($x).min:name=rhist_s'
+	echo 'hist:keys=pid:x=common_timestamp' >$one/sched_waking/trigger
+	echo "$least" >$one/sched_switch/trigger
+	echo 'hist:keys=pid:x=common_timestamp-1' >$two/sched_waking/trigger
+	is "$(io write $two/sched_switch/trigger w "$least")" EINVAL "a number with a sign and one without share no histogram"
+	is "$(tail -n 3 rhist_n2/error_log | head -n 1 | sed 's/^.*: error: //')" \
+		"Named hist trigger doesn't match existing named trigger (includes variables)" "error_log says why"
+	echo "!hist:keys=pid:x=common_timestamp-1" >$two/sched_waking/trigger
+	echo 'hist:keys=pid:x=common_timestamp' >$two/sched_waking/trigger
+	is "$(io write $two/sched_switch/trigger w "$least")" OK "two of one kind do"
+	for events in $one $two; do
+		: >$events/sched_switch/trigger
+		: >$events/sched_waking/trigger
+	done
+	rmdir rhist_n1 rhist_n2
+)
+
 finish

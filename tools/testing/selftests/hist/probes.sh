@@ -140,7 +140,7 @@ undisturbed()
 while read -r probes name static probe; do
 	yes "loaded with probes=$probes" load probes=$probes
 	sources "$name" "$static" "$probe"
-	yes "$name: it counts what C counts" "$OUT/compare"
+	yes "$name: it counts what C counts" "$OUT/sidebyside" --count 0
 	load_on_all "$static"
 	long_records "$static"
 done <<-END
@@ -149,4 +149,20 @@ done <<-END
 END
 yes "loaded as it was" load
 undisturbed
+
+# The field is at another place in another event's record: C reads it at the first event's place.
+(
+	cd "$TRACING" || exit 1
+	printf '%s\n' 'p:rhist_a do_nanosleep x=\5:u32 y=\6:u32' >>kprobe_events
+	printf '%s\n' 'p:rhist_b do_nanosleep y=\6:u32 x=\5:u32' >>kprobe_events
+	io write events/kprobes/rhist_a/trigger a "hist:name=rhist_k:keys=x" >/dev/null
+	io write events/kprobes/rhist_b/trigger a "hist:name=rhist_k:keys=x" >/dev/null
+	sleep 0.01
+	is "$(grep -c '^{ x:          5 }' events/kprobes/rhist_b/hist) $(grep -c '^{ x' events/kprobes/rhist_b/hist)" "1 1" \
+		"events with one name may have the key in different places"
+	: >events/kprobes/rhist_a/trigger
+	: >events/kprobes/rhist_b/trigger
+	echo '-:rhist_a' >>kprobe_events
+	echo '-:rhist_b' >>kprobe_events
+)
 finish

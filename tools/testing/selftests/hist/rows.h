@@ -118,7 +118,10 @@ static bool is_there(const struct source *source)
 {
 	if (!strncmp(source->event, "rhist_events/", 13))
 		return event_source >= 0;
-	return strncmp(source->event, "kprobes/", 8) || have_probes();
+	if (!strncmp(source->event, "user_events/", 12))
+		return user_events >= 0;
+	/* A kprobe event makes the synthetic one. */
+	return (strncmp(source->event, "kprobes/", 8) && strcmp(source->event, "synthetic/rhist_c")) || have_probes();
 }
 
 /* Sources that exist in this kernel. */
@@ -146,8 +149,12 @@ static const struct row {
 	const struct source *source;
 	const char *says, *steps;
 	size_t len;
+	bool exact;
 } rows[] = {
-#define ROW(section, source, says, steps) { section, &(source), says, steps, sizeof(steps) - 1 }
+#define ROW(section, source, says, steps) { section, &(source), says, steps, sizeof(steps) - 1, false }
+/* No known difference may explain anything; and hits and entries add up. */
+#define EXACT(event, fire, steps) \
+	{ event, &(const struct source){ event, NULL, { 0 }, fire }, OK, steps, sizeof(steps) - 1, true }
 	/* the file: which texts are commands */
 	ROW("1.1", pids, SILENT, " "),
 	ROW("1.1", pids, SILENT, "!"),
@@ -566,6 +573,133 @@ static const struct row {
 	FILTER(pids, "event filter parse error", "()"),
 	FILTER(pids, "event filter parse error", "!"),
 	FILTER(pids, "event filter parse error", "  "  "\xff"),
+	/* many events, with numbers of each width, many ties, and texts of all lengths */
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=pid"),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=pid:size=1024"),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=pid:sort=pid"),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=pid:sort=pid.descending"),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=pid:sort=hitcount.descending"),
+	EXACT("syscalls/sys_enter_getpgid", many, "hist:keys=pid:size=8192"),
+	EXACT("syscalls/sys_enter_getpgid", many, "hist:keys=pid:size=8192:sort=pid.descending"),
+	EXACT("syscalls/sys_enter_getpgid", numbers, "hist:keys=pid"),
+	EXACT("syscalls/sys_enter_getpgid", numbers, "hist:keys=pid:sort=pid"),
+	EXACT("kprobes/rhist_c", numbers, "hist:keys=u8"),
+	EXACT("kprobes/rhist_c", numbers, "hist:keys=s8:sort=s8"),
+	EXACT("kprobes/rhist_c", numbers, "hist:keys=u16:sort=u16"),
+	EXACT("kprobes/rhist_c", numbers, "hist:keys=s16:sort=s16.descending"),
+	EXACT("kprobes/rhist_c", numbers, "hist:keys=u32"),
+	EXACT("kprobes/rhist_c", numbers, "hist:keys=s32:sort=s32"),
+	EXACT("kprobes/rhist_c", numbers, "hist:keys=s64:sort=s64"),
+	EXACT("kprobes/rhist_c", numbers, "hist:keys=x:sort=x"),
+	EXACT("kprobes/rhist_c", numbers, "hist:keys=bits"),
+	EXACT("kprobes/rhist_c", numbers, "hist:keys=char"),
+	EXACT("kprobes/rhist_c", numbers, "hist:keys=array"),
+	EXACT("kprobes/rhist_c", comms, "hist:keys=comm"),
+	EXACT("kprobes/rhist_c", comms, "hist:keys=comm:sort=comm"),
+	EXACT("kprobes/rhist_c", numbers, "hist:keys=__probe_ip"),
+	EXACT("kprobes/rhist_cp", paths, "hist:keys=path"),
+	EXACT("kprobes/rhist_cp", paths, "hist:keys=path:sort=path"),
+	EXACT("kprobes/rhist_cr", numbers, "hist:keys=ret"),
+	EXACT("syscalls/sys_enter_chdir", paths, "hist:keys=__filename_val"),
+	EXACT("syscalls/sys_enter_chdir", paths, "hist:keys=__filename_val:sort=__filename_val.descending"),
+	EXACT("syscalls/sys_enter_chdir", paths, "hist:keys=filename"),
+	EXACT("syscalls/sys_exit_getpgid", numbers, "hist:keys=ret:sort=ret"),
+	EXACT("task/task_rename", names, "hist:keys=newcomm"),
+	EXACT("task/task_rename", names, "hist:keys=oldcomm:sort=oldcomm"),
+	EXACT("task/task_rename", names, "hist:keys=oom_score_adj"),
+	EXACT("oom/oom_score_adj_update", scores, "hist:keys=oom_score_adj"),
+	EXACT("oom/oom_score_adj_update", scores, "hist:keys=oom_score_adj:sort=oom_score_adj"),
+	EXACT("oom/oom_score_adj_update", scores, "hist:keys=comm"),
+	EXACT("task/task_newtask", children, "hist:keys=clone_flags"),
+	EXACT("task/task_newtask", children, "hist:keys=pid:sort=pid"),
+	EXACT("syscalls/sys_enter_getpgid", children, "hist:keys=common_pid"),
+	EXACT("syscalls/sys_enter_getpgid", children, "hist:keys=common_pid:sort=common_pid"),
+	EXACT("syscalls/sys_enter_getpgid", cpus, "hist:keys=common_cpu"),
+	EXACT("syscalls/sys_enter_getpgid", cpus, "hist:keys=cpu:sort=cpu"),
+	EXACT("syscalls/sys_enter_getpgid", cpus, "hist:keys=CPU"),
+	EXACT("syscalls/sys_enter_getpgid", comms, "hist:keys=common_comm"),
+	EXACT("syscalls/sys_enter_getpgid", comms, "hist:keys=common_comm:sort=common_comm"),
+	EXACT("syscalls/sys_enter_getpgid", comms, "hist:keys=comm:sort=comm"),
+	EXACT("syscalls/sys_enter_getpgid", comms, "hist:keys=COMM"),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=common_type"),
+	EXACT("synthetic/rhist_c", numbers, "hist:keys=a:sort=a"),
+	EXACT("synthetic/rhist_c", numbers, "hist:keys=h:sort=h"),
+	EXACT("synthetic/rhist_c", numbers, "hist:keys=c"),
+	EXACT("synthetic/rhist_c", comms, "hist:keys=d:sort=d"),
+	EXACT("synthetic/rhist_cs", names, "hist:keys=s"),
+	EXACT("synthetic/rhist_cs", names, "hist:keys=s:sort=s.descending"),
+	EXACT("synthetic/rhist_cs", names, "hist:keys=p"),
+	EXACT("user_events/rhist_c", relative, "hist:keys=s"),
+	EXACT("user_events/rhist_c", relative, "hist:keys=s:sort=s.descending"),
+	EXACT("user_events/rhist_c", relative, "hist:keys=n:sort=n"),
+	EXACT("user_events/rhist_c", relative, "hist:keys=n,s:vals=n"),
+	EXACT("timer/itimer_expire", alarms, "hist:keys=pid"),
+	/*
+	 * The context of a hit in its record, except for "need resched": a tick may come between
+	 * the two counting hits.
+	 */
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=common_preempt_count if !(common_flags & 0x19)"),
+	EXACT("syscalls/sys_exit_getpgid", ties, "hist:keys=common_preempt_count:vals=common_pid if !(common_flags & 0x19)"),
+	EXACT("task/task_rename", names, "hist:keys=newcomm,pid:vals=oom_score_adj if oom_score_adj >= 0"),
+	EXACT("task/task_rename", names, "hist:keys=common_preempt_count:vals=common_pid if !(common_flags & 0x19)"),
+	/* in an interrupt, on PREEMPT_RT in a soft one */
+	EXACT("timer/itimer_expire", alarms, "hist:keys=common_preempt_count if common_flags & 0x18"),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=pid if !(common_flags & 0x19) && common_preempt_count == 0"),
+	/* several keys */
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=pid,common_comm"),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=common_comm,pid,common_cpu"),
+	EXACT("syscalls/sys_enter_getpgid", comms, "hist:keys=common_comm,pid:sort=common_comm,pid.descending"),
+	EXACT("syscalls/sys_enter_getpgid", children, "hist:keys=common_pid,pid:sort=pid,common_pid"),
+	EXACT("task/task_rename", names, "hist:keys=oldcomm,newcomm"),
+	EXACT("task/task_rename", names, "hist:keys=newcomm,oom_score_adj:sort=oom_score_adj,newcomm.descending"),
+	EXACT("kprobes/rhist_c", numbers, "hist:keys=s8,u16,s64:sort=s8.descending,u16"),
+	EXACT("kprobes/rhist_c", comms, "hist:keys=comm,u8:sort=comm,hitcount"),
+	EXACT("syscalls/sys_enter_chdir", paths, "hist:keys=common_pid,__filename_val:sort=__filename_val"),
+	/* values */
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=pid:vals=pid"),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=common_cpu:vals=pid,common_pid"),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=pid:vals=hitcount,pid:sort=pid.descending"),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=pid:vals=hitcount,hitcount"),
+	EXACT("syscalls/sys_enter_getpgid", numbers, "hist:keys=pid:vals=pid.hex:nohitcount"),
+	EXACT("syscalls/sys_enter_getpgid", numbers, "hist:keys=pid:vals=hitcount.percent"),
+	EXACT("syscalls/sys_enter_getpgid", numbers, "hist:keys=pid:vals=hitcount,hitcount.graph"),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=pid:vals=pid.percent,pid.graph"),
+	EXACT("kprobes/rhist_c", numbers, "hist:keys=u8:vals=s8,s16:sort=s16"),
+	EXACT("kprobes/rhist_c", numbers, "hist:keys=u8:vals=s64.percent:sort=s64.descending"),
+	/* modifiers */
+	EXACT("syscalls/sys_enter_getpgid", numbers, "hist:keys=pid.hex"),
+	EXACT("syscalls/sys_enter_getpgid", numbers, "hist:keys=pid.hex:sort=pid"),
+	EXACT("syscalls/sys_enter_getpgid", numbers, "hist:keys=pid.log2"),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=pid.log2:sort=pid"),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=pid.buckets=100"),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=pid.buckets=0x10:sort=pid.descending"),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=pid.usecs"),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=__syscall_nr.syscall"),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=common_pid.execname,pid.log2"),
+	EXACT("syscalls/sys_enter_getpgid", numbers, "hist:keys=pid.sym"),
+	EXACT("kprobes/rhist_c", numbers, "hist:keys=__probe_ip.sym"),
+	EXACT("kprobes/rhist_c", numbers, "hist:keys=__probe_ip.sym-offset,s8.log2"),
+	EXACT("kprobes/rhist_c", numbers, "hist:keys=s16.log2:vals=u8:sort=u8"),
+	EXACT("kprobes/rhist_c", numbers, "hist:keys=s8.buckets=7:sort=s8"),
+	/* names, expressions, filters */
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:name=rhist_compared:keys=pid"),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=pid:pause"),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=pid/128:vals=pid*2"),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=pid+common_pid-common_pid,-(pid):sort=hitcount"),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=pid:vals=pid*pid,pid-16/4"),
+	EXACT("kprobes/rhist_c", numbers, "hist:keys=s8+1:vals=s16-u8"),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=pid-common_pid:sort=hitcount"),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=pid if pid < 3000 && pid > 100"),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=pid if pid & 1 || comm == \"nobody\""),
+	EXACT("syscalls/sys_enter_getpgid", comms, "hist:keys=common_comm if comm ~ \"comm-1*\""),
+	EXACT("task/task_rename", names, "hist:keys=newcomm:sort=newcomm if newcomm ~ \"a*\""),
+	EXACT("task/task_rename", names, "hist:keys=newcomm if newcomm == \"abc\" || newcomm != \"\" && oom_score_adj >= 0"),
+	EXACT("syscalls/sys_enter_chdir", paths, "hist:keys=__filename_val if __filename_val ~ \"*mno*\""),
+	EXACT("syscalls/sys_enter_chdir", paths, "hist:keys=__filename_val if __filename_val ~ \"*[0-4]\""),
+	EXACT("syscalls/sys_enter_getpgid", ties, "hist:keys=pid if !(pid > 300 || pid == 5) && common_pid > 1"),
+	EXACT("kprobes/rhist_c", numbers, "hist:keys=s8 if s8 < 0 || u16 & 0x8000"),
+	EXACT("kprobes/rhist_c", numbers, "hist:keys=u64 if s64 <= -1 && u64 >= 0x8000000000000001"),
+	EXACT("syscalls/sys_enter_getpgid", cpus, "hist:keys=cpu if cpu == 0 || CPU & CPUS{1}"),
 };
 
 #define ROWS (sizeof(rows) / sizeof(*rows))

@@ -2,20 +2,21 @@
 /*
  * scenarios [--count N] [--seed S] [--index I] [--script FILE] [--print] [--fuzz SECONDS]
  *
- * Scenes of several triggers that work together (scenes.h), played to the kernel's own
- * implementation and then to ours, since both use the same synthetic events. After each line errno,
- * error_log and the lines of all triggers are the same; after events the histograms, hist_debug
- * where the kernel has it, and the records of the synthetic events. Then each line that is shown is
- * written back with a `!`, in some order. At the end nothing is left.
+ * Scenes of triggers, played to the kernel's own implementation and then to ours, since both use
+ * the same synthetic events. After each line errno, error_log and the lines of all triggers are the
+ * same; after events the histograms, hist_debug where the kernel has it, and the records of the
+ * synthetic events; in scenes from files the histograms after each command. At the end nothing is
+ * left.
  *
- * First come the scenes below, then N that are made from random numbers with seed S. Known
- * differences are listed in known[].
+ * First come the scenes in the files scenes/NAME.scene, with a point for each line, then N that
+ * scenes.h makes from random numbers with seed S. Known differences are listed in known[]; a scene
+ * from a file names its differences.
  *
  *   --count N      by default 2000 on user-mode Linux, where this takes a minute, else 300; with
  *                  LONG=1 50000
  *   --seed S       by default the same one each time, with LONG=1 another one. It is printed.
  *   --index I      only this one, with all texts of both sides
- *   --script FILE  a scene from a file ("-": standard input), as a failure prints it
+ *   --script FILE  scenes from a file ("-": standard input), also as a failure prints them
  *   --print        only prints the scenes
  *   --fuzz SECONDS scenes with mistakes in them for that long, while other threads fire the same
  *                  events: here the kernel has to stay well, each command to end soon, and nothing
@@ -26,6 +27,7 @@
  * gives the same result.
  */
 #define _GNU_SOURCE
+#include <glob.h>
 #include <pthread.h>
 
 #include "ceilings.h"
@@ -358,10 +360,10 @@ static void adjust(enum what what, char *text)
 			cut(at, caret + 2);
 }
 
-static bool explained(const struct finding *f)
+static bool explained(const struct scene *scene, const struct finding *f)
 {
 	for (unsigned int i = 0; i < KNOWN; i++)
-		if (known[i].explains(f)) {
+		if ((!scene->written || scene->differs & 1u << i) && known[i].explains(f)) {
 			known[i].tally.met++;
 			return true;
 		}
@@ -424,13 +426,13 @@ static void append_piece(struct pieces *pieces, const char *format, ...)
 }
 
 /* The events of a scene, as paths below events/. */
-static struct cast {
+static struct events {
 	unsigned int count, made;
 	char paths[16][64], synthetic[8][24];
 	bool times_tracked;
 	unsigned int timed;
 	char times[16][24];		/* fields of synthetic events that get times */
-} cast;
+} events;
 
 /* Its path below events/, or NULL. */
 static const char *event_path(const char *word)
@@ -439,8 +441,8 @@ static const char *event_path(const char *word)
 
 	if (strchr(word, '/'))
 		return word;
-	if (!strcmp(word, "getsid"))
-		return "syscalls/sys_enter_getsid";
+	if (!strcmp(word, "getpgid") || !strcmp(word, "getsid"))
+		return pathf("syscalls/sys_enter_%s", word);
 	if (!strncmp(word, "sc_", 3))
 		return pathf("synthetic/%s", word);
 	for (unsigned int i = 0; i < sizeof(own) / sizeof(*own); i++)
@@ -449,13 +451,13 @@ static const char *event_path(const char *word)
 	return NULL;
 }
 
-static void add_to_cast(const char *path)
+static void add_event(const char *path)
 {
-	for (unsigned int i = 0; i < cast.count; i++)
-		if (!strcmp(cast.paths[i], path))
+	for (unsigned int i = 0; i < events.count; i++)
+		if (!strcmp(events.paths[i], path))
 			return;
-	if (cast.count < 16)
-		snprintf(cast.paths[cast.count++], sizeof(*cast.paths), "%s", path);
+	if (events.count < 16)
+		snprintf(events.paths[events.count++], sizeof(*events.paths), "%s", path);
 }
 
 /* The name of the nth field of a synthetic event, or an empty one. */
@@ -487,8 +489,8 @@ static bool is_time(const char *param, size_t len)
 {
 	if (memmem(param, len, "$ts", 3) || memmem(param, len, "$lat", 4) || memmem(param, len, "timestamp", 9))
 		return true;
-	for (unsigned int i = 0; i < cast.timed; i++)
-		if (len == strlen(cast.times[i]) && !strncmp(param, cast.times[i], len))
+	for (unsigned int i = 0; i < events.timed; i++)
+		if (len == strlen(events.times[i]) && !strncmp(param, events.times[i], len))
 			return true;
 	return false;
 }
@@ -502,36 +504,36 @@ static void find_times(const struct scene *scene, const char *line)
 
 		snprintf(event, sizeof(event), "%.*s", (int)strcspn(at, " ,()."), at);
 		at += strlen(event);
-		while ((*at == '(' || *at == ',') && cast.timed < 16) {
+		while ((*at == '(' || *at == ',') && events.timed < 16) {
 			size_t len = strcspn(++at, ",)");
 
-			name = cast.times[cast.timed];
+			name = events.times[events.timed];
 			field_of(scene, event, n++, name);
 			if (*name && is_time(at, len))
-				cast.timed++;
+				events.timed++;
 			at += len;
 		}
 	}
 }
 
-static void find_cast(const struct scene *scene)
+static void find_events(const struct scene *scene)
 {
-	memset(&cast, 0, sizeof(cast));
-	add_to_cast("rhist_events/wake");
-	add_to_cast("rhist_events/run");
-	add_to_cast("rhist_events/stop");
+	memset(&events, 0, sizeof(events));
+	add_event("rhist_events/wake");
+	add_event("rhist_events/run");
+	add_event("rhist_events/stop");
 	for (unsigned int i = 0; i < scene->count; i++) {
 		const char *line = scene->lines[i];
 		char word[64], name[24];
 
-		if (sscanf(line, "synthetic %23s", name) == 1 && *name != '!' && cast.made < 8) {
-			snprintf(cast.synthetic[cast.made++], sizeof(name), "%s", name);
-			add_to_cast(pathf("synthetic/%s", name));
+		if (sscanf(line, "synthetic %23s", name) == 1 && *name != '!' && events.made < 8) {
+			snprintf(events.synthetic[events.made++], sizeof(name), "%s", name);
+			add_event(pathf("synthetic/%s", name));
 		} else if (sscanf(line, "%63s", word) == 1 && event_path(word)) {
-			add_to_cast(event_path(word));
+			add_event(event_path(word));
 		}
 		if (strstr(line, "onmax($ts") || strstr(line, "onchange($ts") || strstr(line, "onmax($lat") || strstr(line, "onchange($lat"))
-			cast.times_tracked = true;
+			events.times_tracked = true;
 		find_times(scene, line);
 	}
 }
@@ -565,10 +567,10 @@ static char *without_varying(char *text)
 		for (unsigned int i = 0; i < sizeof(names) / sizeof(*names); i++)
 			if (!strncmp(at, names[i], strlen(names[i])))
 				len = strspn(at, "abcdefghijklmnopqrstuvwxyz_.0123456789");
-		for (unsigned int i = 0; i < cast.timed; i++)
-			if (!strncmp(at, cast.times[i], strlen(cast.times[i])) && strchr(":=", at[strlen(cast.times[i])]))
-				len = strlen(cast.times[i]);
-		if (!len && cast.times_tracked) {
+		for (unsigned int i = 0; i < events.timed; i++)
+			if (!strncmp(at, events.times[i], strlen(events.times[i])) && strchr(":=", at[strlen(events.times[i])]))
+				len = strlen(events.times[i]);
+		if (!len && events.times_tracked) {
 			if (!strncmp(at, "max:", 4))
 				len = 3;
 			else if (!strncmp(at, "changed:", 8))
@@ -610,17 +612,17 @@ static char *without_addresses(char *text)
 }
 
 /* Returns one file of all events. */
-static char *file_of_cast(const char *dir, const char *name)
+static char *file_of_events(const char *dir, const char *name)
 {
 	struct pieces all = { 0 };
 
 	append_piece(&all, "%s", "");
-	for (unsigned int i = 0; i < cast.count; i++) {
-		char *text = slurp(pathf("%s/events/%s/%s", dir, cast.paths[i], name));
+	for (unsigned int i = 0; i < events.count; i++) {
+		char *text = slurp(pathf("%s/events/%s/%s", dir, events.paths[i], name));
 
 		/* The list of available commands may differ. */
 		if (text && *text && !(*text == '#' && !strcmp(name, "trigger")))
-			append_piece(&all, "%s:\n%s", cast.paths[i], text);
+			append_piece(&all, "%s:\n%s", events.paths[i], text);
 		free(text);
 	}
 	return all.text;
@@ -688,9 +690,9 @@ static char *answer_to(const char *dir, const char *file, const char *text, size
 
 static void look(const char *dir, unsigned int line, struct transcript *t)
 {
-	char *debug = file_of_cast(dir, "hist_debug");
+	char *debug = file_of_events(dir, "hist_debug");
 
-	note_down(t, HIST, line, without_varying(file_of_cast(dir, "hist")));
+	note_down(t, HIST, line, without_varying(file_of_events(dir, "hist")));
 	/* Some kernels lack it. */
 	if (access(pathf("%s/events/rhist_events/wake/hist_debug", kernel_dir()), F_OK)) {
 		free(debug);
@@ -712,9 +714,9 @@ static void fire(const char *orders)
 			note("no order: %s", orders);
 			return;
 		}
-		if (!strcmp(event, "getsid")) {
+		if (!strcmp(event, "getsid") || !strcmp(event, "getpgid")) {
 			for (unsigned int i = 0; i < count; i++)
-				syscall(SYS_getsid, 100ul + (first + i % keys) % 4);
+				syscall(strcmp(event, "getsid") ? SYS_getpgid : SYS_getsid, (unsigned long)first + i % keys);
 		} else {
 			const char *order = pathf("%s task 0 %u %u %u", event, first, count, keys);
 
@@ -730,7 +732,7 @@ static void fire(const char *orders)
  */
 static bool shared_helper(const char *dir)
 {
-	char *lines = file_of_cast(dir, "trigger");
+	char *lines = file_of_events(dir, "trigger");
 	bool shared = false;
 
 	for (char *helper = lines; !shared && (helper = strstr(helper, ":synthetic_")); ) {
@@ -792,8 +794,8 @@ static void remove_lines(const char *dir, unsigned int at, unsigned int number, 
 			t->stopped = true;
 			return;
 		}
-		for (unsigned int i = 0; i < cast.count; i++) {
-			char *lines = slurp(pathf("%s/events/%s/trigger", dir, cast.paths[i])), *rest = lines, *line;
+		for (unsigned int i = 0; i < events.count; i++) {
+			char *lines = slurp(pathf("%s/events/%s/trigger", dir, events.paths[i])), *rest = lines, *line;
 
 			while (lines && (line = strsep(&rest, "\n")) && *line && *line != '#') {
 				char *end = strstr(line, " [active]") ?: strstr(line, " [paused]");
@@ -812,10 +814,10 @@ static void remove_lines(const char *dir, unsigned int at, unsigned int number, 
 		adjust(LINES, shown[chosen].line);
 		if (asprintf(&text, "!%s", shown[chosen].line) < 0)
 			abort();
-		answer = answer_to(dir, pathf("%s/events/%s/trigger", dir, cast.paths[shown[chosen].event]), text, strlen(text), &error);
-		append_piece(&what, "%s%s: %s\n", answer, cast.paths[shown[chosen].event], text);
+		answer = answer_to(dir, pathf("%s/events/%s/trigger", dir, events.paths[shown[chosen].event]), text, strlen(text), &error);
+		append_piece(&what, "%s%s: %s\n", answer, events.paths[shown[chosen].event], text);
 		note_down(t, ANSWER, at, what.text);
-		note_down(t, LINES, at, file_of_cast(dir, "trigger"));
+		note_down(t, LINES, at, file_of_events(dir, "trigger"));
 		free(answer);
 		free(text);
 		while (count)
@@ -829,7 +831,7 @@ static void enable(const char *name, bool on)
 }
 
 /* Removes everything that is left; returns false if that fails. */
-static bool clear_stage(const struct scene *scene, const char *dir)
+static bool remove_all(const struct scene *scene, const char *dir)
 {
 	bool clean = false;
 	char *left;
@@ -840,7 +842,7 @@ static bool clear_stage(const struct scene *scene, const char *dir)
 		char word[64];
 		int at = 0;
 
-		left = file_of_cast(dir, "trigger");
+		left = file_of_events(dir, "trigger");
 		clean = !*left;
 		free(left);
 		if (!clean && sscanf(scene->lines[i], "%63s %nhist", word, &at) == 1 && at && (path = event_path(word)) &&
@@ -848,19 +850,19 @@ static bool clear_stage(const struct scene *scene, const char *dir)
 			append(pathf("%s/events/%s/trigger", dir, path), pathf("!%s", scene->lines[i] + at));
 	}
 	for (unsigned int round = 0; round < 8 && !clean; round++) {
-		for (unsigned int i = 0; i < cast.count; i++)
-			truncate_file(pathf("%s/events/%s/trigger", dir, cast.paths[i]));
-		left = file_of_cast(dir, "trigger");
+		for (unsigned int i = 0; i < events.count; i++)
+			truncate_file(pathf("%s/events/%s/trigger", dir, events.paths[i]));
+		left = file_of_events(dir, "trigger");
 		clean = !*left;
 		free(left);
 	}
-	for (unsigned int i = 0; i < cast.made; i++) {
+	for (unsigned int i = 0; i < events.made; i++) {
 		int error;
 
-		enable(cast.synthetic[i], false);
+		enable(events.synthetic[i], false);
 		/* C releases it some time after the trigger has been removed. */
 		for (unsigned int tries = 0; tries < 100; tries++) {
-			error = append(pathf("%s/synthetic_events", kernel_dir()), pathf("!%s", cast.synthetic[i]));
+			error = append(pathf("%s/synthetic_events", kernel_dir()), pathf("!%s", events.synthetic[i]));
 			if (error != -EBUSY)
 				break;
 			sleep_ms(5);
@@ -883,7 +885,7 @@ static void play(const struct scene *scene, const char *dir, struct transcript *
 	if (strcmp(dir, kernel_dir()))
 		truncate_file(pathf("%s/error_log", dir));
 	for (unsigned int i = 0; i < scene->count && !t->stopped; i++) {
-		const char *line = scene->lines[i], *path;
+		const char *line = scene->lines[i], *path = NULL;
 		size_t len = scene->lens[i];
 		char word[64];
 		int at = 0, error;
@@ -904,29 +906,31 @@ static void play(const struct scene *scene, const char *dir, struct transcript *
 		} else if (!strcmp(word, "remove")) {
 			remove_lines(dir, i, strtoul(line, NULL, 0), t);
 		} else if (!strcmp(word, "synthetic")) {
-			/* see clear_stage() */
+			/* see remove_all() */
 			if (*line == '!')
 				sleep_ms(5);
 			note_down(t, ANSWER, i, answer_to(dir, pathf("%s/synthetic_events", definitions_of(dir)), line, len, &error));
 		} else if (!strcmp(word, "truncate")) {
 			path = event_path(line);
 			note_down(t, ANSWER, i, answer_to(dir, pathf("%s/events/%s/trigger", dir, path ?: "?"), NULL, 0, &error));
-			note_down(t, LINES, i, file_of_cast(dir, "trigger"));
+			note_down(t, LINES, i, file_of_events(dir, "trigger"));
 		} else if ((path = event_path(word))) {
 			note_down(t, ANSWER, i, answer_to(dir, pathf("%s/events/%s/trigger", dir, path), line, len, &error));
-			note_down(t, LINES, i, file_of_cast(dir, "trigger"));
+			note_down(t, LINES, i, file_of_events(dir, "trigger"));
 		} else {
 			note("no line of a scene: %s", scene->lines[i]);
 		}
+		if (scene->written && path)
+			note_down(t, HIST, i, without_varying(file_of_events(dir, "hist")));
 	}
-	t->left = !clear_stage(scene, dir);
+	t->left = !remove_all(scene, dir);
 }
 
 /* --- the same events from other threads */
 
-static volatile bool rain_falls, rain_ends;
+static volatile bool load_on, load_ends;
 
-static void *rain(void *cpu)
+static void *load(void *cpu)
 {
 	static const char *const words[] = { "wake", "run", "stop", "stacks" };
 	static const char *const contexts[] = { "task", "softirq", "hardirq", "nmi" };
@@ -934,8 +938,8 @@ static void *rain(void *cpu)
 	unsigned int seed = (long)cpu, count = slow_kernel() ? 5 : 50;
 
 	pin((long)cpu);
-	while (!rain_ends) {
-		if (rain_falls) {
+	while (!load_ends) {
+		if (load_on) {
 			const char *order = pathf("%s %s %ld %u %u %u", words[rand_r(&seed) % 4],
 						  contexts[rand_r(&seed) % contexts_there()], (long)cpu, rand_r(&seed) % 8,
 						  count, 1 + rand_r(&seed) % 8);
@@ -955,15 +959,24 @@ enum verdict { SAME, UNASKED, DIFFERENT, LEFT, FAILED, VERDICTS };
 
 static unsigned int shown_failures, commands, taken, said_something;
 
+/* In the form of a file. */
 static void note_scene(const struct scene *scene)
 {
-	note("%s", scene->name);
+	note("scene %s", scene->name);
 	for (unsigned int i = 0; i < scene->count; i++) {
 		char *line = escaped(scene->lines[i], scene->lens[i]);
 
-		note("  %s", line);
+		note("%s", line);
 		free(line);
 	}
+}
+
+static void ok_line(const struct scene *scene, unsigned int line, bool same)
+{
+	char *text = escaped(scene->lines[line], scene->lens[line]);
+
+	ok(same, "%s: %u: %s", scene->name, line + 1, text);
+	free(text);
 }
 
 /* Returns true if an answer of C and one of ours are the same. Ours may have more in error_log. */
@@ -974,11 +987,12 @@ static bool same_answer(const char *c, const char *ours)
 	return !strncmp(c, ours, len) && same_entries(c + len, ours + len, strncmp(c, "OK", 2));
 }
 
+/* Compares both sides. A line of a scene from a file is a point. */
 static enum verdict compare(const struct scene *scene, struct transcript *c, struct transcript *ours)
 {
 	struct pieces said = { 0 };
 	enum verdict verdict = SAME;
-	unsigned int line = 0;
+	unsigned int line = 0, shown = 0;
 
 	append_piece(&said, "%s", "");
 	for (unsigned int i = 0; i < c->count || (!c->stopped && i < ours->count); i++) {
@@ -988,6 +1002,8 @@ static enum verdict compare(const struct scene *scene, struct transcript *c, str
 
 		while (line < scene->count && line <= a->line)
 			append_piece(&said, "%s\n", scene->lines[line++]);
+		for (; scene->written && a != &none && shown < a->line; shown++)
+			ok_line(scene, shown, true);
 		finding.said = said.text;
 		if (!testing_c() && a != &none)
 			adjust(a->what, a->text);
@@ -1002,7 +1018,7 @@ static enum verdict compare(const struct scene *scene, struct transcript *c, str
 		if (fuzzing && a->what == b->what && (a->what >= HIST ||
 		    (a->what == ANSWER && !strncmp(a->text, "OK", 2) == !strncmp(b->text, "OK", 2))))
 			continue;
-		if (explained(&finding)) {
+		if (explained(scene, &finding)) {
 			verdict = DIFFERENT;
 			/* from here on they are not in the same state */
 			if (a->what <= LINES)
@@ -1020,6 +1036,8 @@ static enum verdict compare(const struct scene *scene, struct transcript *c, str
 		}
 		break;
 	}
+	for (; scene->written && shown < line; shown++)
+		ok_line(scene, shown, verdict != FAILED || shown + 1 < line);
 	free(said.text);
 	return verdict;
 }
@@ -1030,22 +1048,22 @@ static char *events_before;
 /* Removes synthetic events whose names come from mistakes; returns false if that fails. */
 static bool sweep_events(void)
 {
-	char *events, *rest, *line;
+	char *text, *rest, *line;
 	bool same;
 
 	append(pathf("%s/instances/%s/events/synthetic/enable", kernel_dir(), listener), "0");
-	rest = events = slurp(pathf("%s/synthetic_events", kernel_dir()));
+	rest = text = slurp(pathf("%s/synthetic_events", kernel_dir()));
 	while (rest && (line = strsep(&rest, "\n")) && *line) {
 		line[strcspn(line, "\t ")] = 0;
 		if (!strstr(events_before, line))
 			append(pathf("%s/synthetic_events", kernel_dir()), pathf("!%s", line));
 	}
-	free(events);
-	events = slurp(pathf("%s/synthetic_events", kernel_dir()));
-	same = events && !strcmp(events, events_before);
+	free(text);
+	text = slurp(pathf("%s/synthetic_events", kernel_dir()));
+	same = text && !strcmp(text, events_before);
 	if (!same)
-		note("synthetic events that are held: %s", events);
-	free(events);
+		note("synthetic events that are held: %s", text);
+	free(text);
 	return same;
 }
 
@@ -1059,14 +1077,14 @@ static enum verdict run_in(const struct scene *scene, const char *dir, bool ask)
 	enum verdict verdict = SAME;
 	char *report;
 
-	find_cast(scene);
+	find_events(scene);
 	if (ask)
 		play(scene, kernel_dir(), &c);
 	if (ask && fuzzing)
 		sweep_events();
-	rain_falls = fuzzing;
+	load_on = fuzzing;
 	play(scene, dir, &ours);
-	rain_falls = false;
+	load_on = false;
 	for (unsigned int i = 0; i < ours.count; i++) {
 		if (ours.records[i].what == ANSWER) {
 			commands++;
@@ -1104,6 +1122,75 @@ static enum verdict run(const struct scene *scene)
 	for (unsigned int i = 0; i < KNOWN; i++)
 		count_script(&known[i].tally);
 	return verdict;
+}
+
+/* Replaces \\xNN by that byte, as escaped() writes it. Returns the length. */
+static size_t unescape(char *line)
+{
+	char *to = line;
+	unsigned int byte;
+
+	for (const char *from = line; *from; to++) {
+		bool hex = sscanf(from, "\\x%2x", &byte) == 1;
+
+		*to = hex ? (char)byte : *from;
+		from += hex ? 4 : 1;
+	}
+	return to - line;
+}
+
+/* Plays a scene from a file, and starts another one. */
+static void end_scene(struct scene *scene, const char *name)
+{
+	if (scene->count)
+		ok(run(scene) != FAILED, "%s: nothing is left", scene->name);
+	forget_scene(scene);
+	scene->differs = 0;
+	snprintf(scene->name, sizeof(scene->name), "%s", name);
+}
+
+/* Plays the scenes of a file. */
+static void run_file(const char *path)
+{
+	char *text = slurp(path), *rest = text, *line;
+	struct scene scene = { .written = true };
+
+	if (!text)
+		die("%s: %s", path, strerror(errno));
+	end_scene(&scene, path);
+	while ((line = strsep(&rest, "\n"))) {
+		if (!*line || *line == '#')
+			continue;
+		if (!strncmp(line, "scene ", 6)) {
+			end_scene(&scene, line + 6);
+		} else if (!strncmp(line, "differs ", 8)) {
+			unsigned int before = scene.differs;
+
+			for (unsigned int i = 0; i < KNOWN; i++)
+				scene.differs |= !strcmp(known[i].heading, line + 8) << i;
+			if (scene.differs == before)
+				die("%s: no known difference: %s", path, line + 8);
+		} else {
+			size_t len = unescape(line);
+
+			add_line(&scene, line, len);
+		}
+	}
+	end_scene(&scene, "");
+	free(text);
+}
+
+static void run_files(void)
+{
+	const char *folder = getenv("FOLDER");
+	glob_t files;
+
+	/* `run` names the folder of the suite; by hand, in the checkout, it is at its own place. */
+	if (glob(pathf("%s/scenes/*.scene", folder ?: "tools/testing/selftests/hist"), 0, NULL, &files))
+		die("no scenes");
+	for (size_t i = 0; i < files.gl_pathc; i++)
+		run_file(files.gl_pathv[i]);
+	globfree(&files);
 }
 
 static void run_scenes(uint64_t seed, uint64_t first, uint64_t count, bool print)
@@ -1178,7 +1265,7 @@ static void fuzz(uint64_t seed, uint64_t first, uint64_t count, double seconds)
 	events_before = slurp(pathf("%s/synthetic_events", kernel_dir()));
 	fuzzing = true;
 	for (unsigned long i = 0; i < cpus; i++)
-		pthread_create(&threads[i], NULL, rain, (void *)i);
+		pthread_create(&threads[i], NULL, load, (void *)i);
 	for (uint64_t index = first; index < first + count && now() - began < seconds && failures < 10; index++) {
 		struct scene scene = { .count = 0 };
 		bool plain = make_mistakes(&scene, seed, index) && ask;
@@ -1193,7 +1280,7 @@ static void fuzz(uint64_t seed, uint64_t first, uint64_t count, double seconds)
 		failures += verdict == FAILED;
 		forget_scene(&scene);
 	}
-	rain_ends = true;
+	load_ends = true;
 	for (unsigned int i = 0; i < cpus; i++)
 		pthread_join(threads[i], NULL);
 	fuzzing = false;
@@ -1214,7 +1301,7 @@ static void fuzz(uint64_t seed, uint64_t first, uint64_t count, double seconds)
  * Sets up two instances: one keeps the events on, so that triggers do not patch the calls at them
  * in and out each time; the other one records the synthetic events.
  */
-static void set_stage(bool on)
+static void set_up(bool on)
 {
 	static const char *const events[] = {
 		"rhist_events/wake", "rhist_events/run", "rhist_events/stop", "rhist_events/stacks", "syscalls/sys_enter_getsid",
@@ -1243,115 +1330,6 @@ static void set_stage(bool on)
 	if (rmdir(pathf("%s/instances/%s", kernel_dir(), hold)) || rmdir(pathf("%s/instances/%s", kernel_dir(), listener)))
 		note("instances: %s", strerror(errno));
 }
-
-/* --- scenes of one thing each */
-
-#define TS "hist:keys=key:ts0=common_timestamp.usecs:size=128"
-#define FIRE "fire wake 0 6 4, run 0 4 4, stop 1 3 4, wake 3 2 2, run 2 3 2, stop 0 8 4\n"
-
-static const struct {
-	const char *name, *text;
-} fixed[] = {
-	{ "wake-up latency",
-	  "synthetic sc_a u64 lat; u64 key; pid_t task\nenable sc_a\nwake " TS "\n"
-	  "run hist:keys=next_key:lat=common_timestamp.usecs-$ts0:onmatch(rhist_events.wake).sc_a($lat,next_key,next_task):size=128\n"
-	  "sc_a hist:keys=key,task:sort=key:size=128\n" FIRE "remove 1\n" },
-	{ "a reference is taken once when it is computed with",
-	  "wake hist:keys=key:n=amount:size=128\nrun hist:keys=next_key:vals=total+$n:size=128\nstop hist:keys=key:m=$n:vals=$n:size=128\n"
-	  "fire wake 1 1 1, run 1 2 1, stop 1 2 1, wake 1 1 1, stop 1 3 1, run 1 1 1\nremove 2\n" },
-	{ "the same name on two events, qualified and not",
-	  "wake hist:keys=key:n=amount:size=128\nstop hist:keys=key:n=total:size=128\nrun hist:keys=next_key:m=$n:size=128\n"
-	  "run hist:keys=next_key:m=rhist_events.stop.$n:vals=rhist_events.wake.$n:size=128\n" FIRE "remove 3\n" },
-	{ "a name that has come to mean another variable",
-	  "wake hist:keys=key:n=amount:size=128\nrun hist:keys=next_key:m=$n:size=128\nstop hist:keys=key:n=total:size=128\n"
-	  "run !hist:keys=next_key:vals=hitcount:m=$n:sort=hitcount:size=128\nwake hist:keys=key:o=$n:size=128\nremove 19\n" },
-	{ "unknown names",
-	  "wake hist:keys=key:n=amount:size=128\nrun hist:keys=next_key:m=$nosuch:size=128\nrun hist:keys=next_key:vals=$nosuch:size=128\n"
-	  "run hist:keys=next_key:m=rhist_events.wake.$nosuch:size=128\nrun hist:keys=next_key:m=rhist_events.nosuch.$n:size=128\n"
-	  "run hist:keys=next_key:m=nosuch.wake.$n:size=128\nrun hist:keys=next_key:m=total+$nosuch:size=128\n"
-	  "run hist:keys=$n:size=128\nrun hist:keys=next_key,$nosuch:size=128\n" },
-	{ "within one trigger",
-	  "wake hist:keys=key:n=amount:m=$n:size=128\nwake hist:keys=key:a=5:b=$a:size=128\nwake hist:keys=key:c=amount.hex,d=$c:size=128\n"
-	  "wake hist:keys=$e:e=key:size=128\nwake hist:keys=key:f=level:vals=$f:size=128\nwake hist:keys=key:g=level+1:vals=$g:size=128\n"
-	  FIRE "remove 4\n" },
-	{ "triggers of one event",
-	  "wake hist:keys=key:n=amount:size=128\nwake hist:keys=key:m=$n+level:size=128\nwake hist:keys=key:vals=$m:size=128\n"
-	  FIRE "remove 5\n" },
-	{ "what is referenced stays",
-	  "wake hist:keys=key:n=amount:size=128\nrun hist:keys=next_key:m=$n:size=128\nstop hist:keys=key:o=$m:size=128\n"
-	  "wake !hist:keys=key:n=amount:size=128\nrun !hist:keys=next_key:m=$n:size=128\ntruncate wake\ntruncate run\n"
-	  "stop !hist:keys=key:o=$m:size=128\nwake !hist:keys=key:n=amount:size=128\nrun !hist:keys=next_key:m=$n:size=128\n"
-	  "wake !hist:keys=key:n=amount:size=128\n" },
-	{ "fields of the event that matches",
-	  "synthetic sc_a int level; pid_t task; u64 total; char path[]\nenable sc_a\nwake hist:keys=key:n=amount:size=128 if level >= 0\n"
-	  "run hist:keys=next_key:m=$n:onmatch(rhist_events.wake).sc_a(level,task,total,path):size=128\n" FIRE
-	  "wake !hist:keys=key:synthetic_level=level if level >= 0\nremove 6\n" },
-	{ "the helper of another trigger",
-	  "synthetic sc_a int level\nenable sc_a\nsynthetic sc_b int level; u32 amount\nenable sc_b\nwake hist:keys=key:n=amount:size=128\n"
-	  "run hist:keys=next_key:m=$n:onmatch(rhist_events.wake).sc_a(level):size=128\n"
-	  "stop hist:keys=key:o=$n:onmatch(rhist_events.wake).sc_b(rhist_events.wake.level,rhist_events.wake.amount):size=128\n"
-	  FIRE "run !hist:keys=next_key:m=$n:onmatch(rhist_events.wake).sc_a(level):size=128\nremove 7\n" },
-	{ "no histogram to match",
-	  "synthetic sc_a int level\nrun hist:keys=next_key:onmatch(rhist_events.wake).sc_a(level):size=128\n"
-	  "wake hist:keys=task:n=amount:size=128\nrun hist:keys=next_key:onmatch(rhist_events.wake).sc_a(level):size=128\n"
-	  "run hist:keys=next_key:onmatch(rhist_events.wake).sc_a(nosuch):size=128\n"
-	  "run hist:keys=next_key:onmatch(rhist_events.wake).sc_a(rhist_events.nosuch.level):size=128\n"
-	  "run hist:keys=next_key:onmatch(rhist_events.wake).sc_a(nosuch.level):size=128\n"
-	  "run hist:keys=next_key:onmatch(rhist_events.wake).sc_a($nosuch):size=128\nremove 8\n" },
-	{ "parameters that do not fit",
-	  "synthetic sc_a u64 total; pid_t task; char who[16]\nrun hist:keys=next_key:onmatch(rhist_events.wake).sc_a(total):size=128\n"
-	  "run hist:keys=next_key:onmatch(rhist_events.wake).sc_a(total,next_task,next_who,part):size=128\n"
-	  "run hist:keys=next_key:onmatch(rhist_events.wake).sc_a(part,next_task,next_who):size=128\n"
-	  "run hist:keys=next_key:onmatch(rhist_events.wake).sc_a(total,next_task,file):size=128\n"
-	  "run hist:keys=next_key:onmatch(rhist_events.wake).sc_a(next_who,next_task,total):size=128\n"
-	  "run hist:keys=next_key:onmatch(rhist_events.wake).sc_a(change,next_task,next_who):size=128\n"
-	  "run hist:keys=next_key:onmatch(rhist_events.wake).sc_none(total):size=128\n"
-	  "run hist:keys=next_key:onmatch(rhist_events.wake).trace(sc_a):size=128\nsynthetic !sc_a\n"
-	  "synthetic sc_b u64 args\nraw_syscalls/sys_enter hist:keys=common_pid:size=128\n"
-	  "run hist:keys=common_pid:onmatch(raw_syscalls.sys_enter).sc_b(args):size=128\nremove 18\n" },
-	{ "save",
-	  "stop hist:keys=key:n=amount:onmax($n).save(who,status,reason,common_timestamp.usecs):size=128\n"
-	  "wake hist:keys=key:m=level:onchange($m).save(amount,path,common_comm):size=128\n"
-	  "wake hist:keys=task:o=level:onchange($o).save(amount):onmax($o).save(path):size=128\n" FIRE "remove 9\n" },
-	{ "snapshot",
-	  "stop hist:keys=key:n=total:onmax($n).snapshot():size=128\nwake hist:keys=key:m=level:onchange($m).snapshot():size=128\n" FIRE
-	  "stop !hist:keys=key:n=total:onmax($n).snapshot():size=128\nwake hist:keys=key:m=level:onchange($m).snapshot():size=128\n"
-	  FIRE "remove 10\n" },
-	{ "handlers and actions that do not go together",
-	  "synthetic sc_a u32 amount\nwake hist:keys=key:onmatch(rhist_events.run).save(amount):size=128\n"
-	  "wake hist:keys=key:onmatch(rhist_events.run).snapshot():size=128\nwake hist:keys=key:onmax(amount).save(level):size=128\n"
-	  "wake hist:keys=key:onmax($nosuch).save(level):size=128\nwake hist:keys=key:n=amount:onmax($n).save():size=128\n"
-	  "wake hist:keys=key:n=amount:onmax($n).sc_a(amount):onchange($n).trace(sc_a,amount):size=128\n" FIRE "remove 11\n" },
-	{ "several actions",
-	  "synthetic sc_a u64 total\nenable sc_a\nsynthetic sc_b u32 n; char path[]\nenable sc_b\nwake hist:keys=key:n=amount,str=path:size=128\n"
-	  "run hist:keys=next_key:m=total-$n:onmax($m).save(file,part):onmatch(rhist_events.wake).sc_a(total):"
-	  "onchange($m).trace(sc_b,$n,$str):size=128\n" FIRE "remove 12\n" },
-	{ "aliases and texts",
-	  "synthetic sc_a char who[16]; char path[]; char comm[]; u32 n\nenable sc_a\n"
-	  "wake hist:keys=key:n=amount,str=who,path2=path,comm=common_comm,ex=common_pid.execname:size=128\n"
-	  "run hist:keys=next_key:a=$str,b=$path2,c=$comm,d=$n:onmatch(rhist_events.wake).sc_a($a,$b,$c,$d):size=128\n"
-	  "stop hist:keys=key:onmatch(rhist_events.wake).sc_a($str,$path2,$ex,$n):size=128\n" FIRE "remove 13\n" },
-	{ "a chain",
-	  "synthetic sc_a u64 key; u32 n\nsynthetic sc_b u64 key; u32 n; u64 sum\nsynthetic sc_c u64 key; u64 sum\nenable sc_c\n"
-	  "wake hist:keys=key:n=amount:size=128\nrun hist:keys=next_key:m=$n:onmatch(rhist_events.wake).sc_a(next_key,$m):size=128\n"
-	  "sc_a hist:keys=key:s=n*2,t=key:onmatch(rhist_events.wake).sc_b(key,n,$t):size=128\n"
-	  "sc_b hist:keys=key:u=sum+n:onmatch(synthetic.sc_a).sc_c(key,$u):size=128\nsc_c hist:keys=key:vals=sum:size=128\n" FIRE
-	  "synthetic !sc_a\nsynthetic !sc_c\nremove 14\n" },
-	{ "an event that is used stays",
-	  "synthetic sc_a u32 amount\nwake hist:keys=key:onmatch(rhist_events.run).sc_a(amount):size=128\nsynthetic !sc_a\n"
-	  "wake !hist:keys=key:onmatch(rhist_events.run).sc_a(amount):size=128\nsynthetic !sc_a\n" },
-	{ "stacks",
-	  "synthetic sc_a u64 key; unsigned long[] st\nenable sc_a\nwake hist:keys=key:st=common_stacktrace:size=128\n"
-	  "run hist:keys=next_key:s=$st:onmatch(rhist_events.wake).sc_a(next_key,$s):size=128\n" FIRE "remove 15\n" },
-	{ "once more",
-	  "wake hist:keys=key:n=amount:size=128\nwake hist:keys=key:n=amount:size=128\nwake hist:keys=key:n=amount:pause:size=128\n"
-	  "wake hist:keys=task:n=level:size=128\nwake hist:keys=task:n=level:n=amount:size=128\nwake hist:keys=key:m=1,n\nremove 16\n" },
-	{ "as many as there may be",
-	  "wake hist:keys=key:a=1,b=2,c=3,d=4,e=5,f=6,g=7,h=8,i=9,j=10,k=11,l=12,m=13,n=14,o=15,p=16:size=128\n"
-	  "run hist:keys=next_key:v=$a+$b:w=$c+$d:x=$e+total:y=$f:z=$g:aa=$h:bb=$i:cc=$j:dd=$k:ee=$l:ff=$m:gg=$n:hh=$o:ii=$p:size=128\n"
-	  FIRE "stop hist:keys=key:a=1:b=2:c=3:d=4:e=5:f=6:g=7:h=8:i=9:j=10:k=11:l=12:m=13:n=14:o=15:onmax($a).save(who):size=128\n"
-	  "stop hist:keys=key:a=1:b=2:c=3:d=4:e=5:f=6:g=7:h=8:i=9:j=10:k=11:l=12:m=13:n=14:o=15:p=16:onmax($a).save(who):size=128\nremove 17\n" },
-};
 
 /* Scenes of the short run on user-mode Linux. */
 enum { SHORT = 2000 };
@@ -1396,35 +1374,22 @@ int main(int argc, char **argv)
 		finish();
 	}
 	pin(0);
-	set_stage(true);
+	set_up(true);
 	if (script) {
-		char *text = slurp(strcmp(script, "-") ? script : "/dev/stdin");
-		struct scene scene = { .name = "script" };
-
-		if (!text)
-			die("%s: %s", script, strerror(errno));
-		parse_scene(&scene, text);
-		ok(run(&scene) != FAILED, "%s", script);
+		run_file(strcmp(script, "-") ? script : "/dev/stdin");
 	} else if (fuzz_seconds > 0) {
 		fuzz(choice.seed, choice.index, verbose ? 1 : UINT64_MAX - choice.index, fuzz_seconds);
 	} else if (verbose) {
 		run_scenes(choice.seed, choice.index, 1, false);
 	} else {
-		for (unsigned int i = 0; i < sizeof(fixed) / sizeof(*fixed); i++) {
-			struct scene scene = { .count = 0 };
-
-			snprintf(scene.name, sizeof(scene.name), "%s", fixed[i].name);
-			parse_scene(&scene, fixed[i].text);
-			ok(run(&scene) != FAILED, "%s", fixed[i].name);
-			forget_scene(&scene);
-		}
+		run_files();
 		note("seed %llu", (unsigned long long)choice.seed);
 		run_scenes(choice.seed, 0, choice.count, false);
 		for (unsigned int i = 0; i < KNOWN; i++)
 			check_ceiling(&known[i].ceiling, &known[i].tally, choice.seed == 1 && choice.count == SHORT && user_mode_linux(),
 				      choice.count < SHORT ? 1 : choice.count / (double)SHORT, known[i].heading, known[i].reason);
 	}
-	set_stage(false);
+	set_up(false);
 	unload_events();
 	finish();
 }

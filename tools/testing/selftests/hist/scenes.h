@@ -1,22 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Scenes: several triggers on several events, with what passes from one to the other: variables,
- * references, actions, synthetic events. A scene is a list of lines, which are obeyed one after the
- * other:
- *
- *	synthetic TEXT		TEXT is written to synthetic_events
- *	enable NAME		what this synthetic event says is recorded
- *	EVENT TEXT		TEXT is written to the trigger file of EVENT
- *	truncate EVENT		that file is opened with O_TRUNC
- *	fire EVENT FIRST COUNT KEYS, ...
- *				COUNT times, the i-th with the number FIRST + i % KEYS; see
- *				tools/testing/events
- *	remove NUMBER		each line that the triggers show is written back with a `!`; NUMBER
- *				says in which order
- *
- * EVENT is wake, run, stop or stacks of the module rhist_events, getsid, the name of a synthetic
- * event, which begins with sc_, or a path below events/. What make_scene() makes depends on the
- * state of the random numbers only.
+ * references, actions, synthetic events. README.rst describes the lines of a scene. What
+ * make_scene() makes depends on the state of the random numbers only.
  */
 #ifndef SCENES_H
 #define SCENES_H
@@ -28,6 +14,8 @@ struct scene {
 	unsigned int count;
 	char *lines[80];
 	size_t lens[80];		/* they may hold any bytes, and have one more for a NUL */
+	bool written;			/* in a file, by hand */
+	unsigned int differs;		/* known differences that it may show, a bit each */
 };
 
 static void forget_scene(struct scene *scene)
@@ -47,18 +35,6 @@ static void add_line(struct scene *scene, const char *line, size_t len)
 	copy[len] = 0;
 	scene->lines[scene->count] = copy;
 	scene->lens[scene->count++] = len;
-}
-
-/* Takes over the lines of a text. */
-static void parse_scene(struct scene *scene, const char *text)
-{
-	while (*text) {
-		size_t len = strcspn(text, "\n");
-
-		if (len && *text != '#')
-			add_line(scene, text, len);
-		text += len + !!text[len];
-	}
 }
 
 /* --- building blocks of generated scenes */
@@ -109,7 +85,7 @@ struct variable {
 };
 
 /* Everything that the scene has created so far. */
-static struct stage {
+static struct setup {
 	struct event events[FIRST_EVENTS + 4];
 	unsigned int count;
 	struct variable variables[40];
@@ -118,7 +94,7 @@ static struct stage {
 	struct scene definitions;
 	struct { unsigned int event; struct text text; } triggers[6];
 	unsigned int trigger_count;
-} stage;
+} setup;
 
 enum { KEY_SHAPE, TASK_SHAPE, WHO_SHAPE, KEY_TASK_SHAPE, PID_SHAPE, COMM_SHAPE, TASK_WHO_SHAPE, SHAPES };
 
@@ -177,10 +153,10 @@ static const struct field *pick_field(const struct event *event, enum kind kind)
 static const struct variable *pick_variable(enum kind kind, unsigned int event, unsigned int key_size)
 {
 	const struct variable *found = NULL;
-	unsigned int first = below(stage.variable_count ?: 1);
+	unsigned int first = below(setup.variable_count ?: 1);
 
-	for (unsigned int i = 0; i < stage.variable_count; i++) {
-		const struct variable *variable = &stage.variables[(first + i) % stage.variable_count];
+	for (unsigned int i = 0; i < setup.variable_count; i++) {
+		const struct variable *variable = &setup.variables[(first + i) % setup.variable_count];
 
 		if (variable->kind != kind || (variable->event == event && percent(85)))
 			continue;
@@ -198,9 +174,9 @@ static void put_reference(struct text *text, const struct variable *variable)
 	if (percent(2))
 		put(text, "$nosuch");
 	else if (percent(2))
-		put(text, "%s.$%s", stage.events[below(stage.count)].name, variable->name);
+		put(text, "%s.$%s", setup.events[below(setup.count)].name, variable->name);
 	else if (percent(40))
-		put(text, "%s.$%s", stage.events[variable->event].name, variable->name);
+		put(text, "%s.$%s", setup.events[variable->event].name, variable->name);
 	else
 		put(text, "$%s", variable->name);
 }
@@ -224,7 +200,7 @@ static const char *some_literal(void)
 /* Appends one operand of an expression with numbers, and sets its type. */
 static void put_operand(struct text *text, struct trigger *trigger, char type[24])
 {
-	const struct field *field = pick_field(&stage.events[trigger->event], NUMBER);
+	const struct field *field = pick_field(&setup.events[trigger->event], NUMBER);
 	const struct variable *variable = NULL;
 
 	if (percent(50))
@@ -268,7 +244,7 @@ static void put_expression(struct text *text, struct trigger *trigger, char type
 /* `name=something` for a variable of this trigger. */
 static void put_assignment(struct text *text, struct trigger *trigger)
 {
-	const struct event *event = &stage.events[trigger->event];
+	const struct event *event = &setup.events[trigger->event];
 	struct variable *own = &trigger->own[trigger->own_count];
 	const struct variable *other = NULL;
 	const struct field *field;
@@ -368,7 +344,7 @@ static void put_assignment(struct text *text, struct trigger *trigger)
 	else if (percent(12))
 		snprintf(own->name, sizeof(own->name), "%s%u", name, below(3));
 	else
-		snprintf(own->name, sizeof(own->name), "%s%u%c", name, stage.trigger_count, 'a' + trigger->own_count);
+		snprintf(own->name, sizeof(own->name), "%s%u%c", name, setup.trigger_count, 'a' + trigger->own_count);
 	put(text, "%s=", own->name);
 	put_bytes(text, value.bytes, value.len);
 	trigger->own_count++;
@@ -377,7 +353,7 @@ static void put_assignment(struct text *text, struct trigger *trigger)
 /* Appends a parameter of an action, and sets the field that a synthetic event needs for it. */
 static void put_param(struct text *text, struct trigger *trigger, int match, unsigned int number, struct field *is)
 {
-	const struct event *event = &stage.events[trigger->event], *other = match < 0 ? NULL : &stage.events[match];
+	const struct event *event = &setup.events[trigger->event], *other = match < 0 ? NULL : &setup.events[match];
 	const struct variable *variable = NULL;
 	const struct field *field = NULL;
 	const char *name = NULL;
@@ -448,8 +424,8 @@ static void put_param(struct text *text, struct trigger *trigger, int match, uns
 /* Defines a synthetic event with these fields, and returns its name. */
 static const char *define(const struct field *fields, unsigned int count)
 {
-	char letter = 'a' + (stage.count - FIRST_EVENTS);
-	struct event *event = &stage.events[stage.count++];
+	char letter = 'a' + (setup.count - FIRST_EVENTS);
+	struct event *event = &setup.events[setup.count++];
 	struct text line = { .len = 0 };
 
 	memset(event, 0, sizeof(*event));
@@ -486,11 +462,11 @@ static const char *define(const struct field *fields, unsigned int count)
 			event->who = "who";
 		event->count = i + 1;
 	}
-	add_line(&stage.definitions, line.bytes, line.len);
+	add_line(&setup.definitions, line.bytes, line.len);
 	if (percent(80)) {
 		line.len = 0;
 		put(&line, "enable %s", event->word);
-		add_line(&stage.definitions, line.bytes, line.len);
+		add_line(&setup.definitions, line.bytes, line.len);
 	}
 	return event->word;
 }
@@ -523,10 +499,10 @@ static void put_trace(struct text *text, struct trigger *trigger, int match)
 	}
 	/* Only later events, since a cycle would never end. */
 	first = trigger->event < FIRST_EVENTS ? FIRST_EVENTS : trigger->event + 1;
-	if (stage.count < FIRST_EVENTS + 4 && percent(stage.count == first ? 97 : 60))
+	if (setup.count < FIRST_EVENTS + 4 && percent(setup.count == first ? 97 : 60))
 		name = define(fields, percent(97) ? count : count - 1 ?: 2);
-	else if (stage.count > first)
-		name = stage.events[first + below(stage.count - first)].word;
+	else if (setup.count > first)
+		name = setup.events[first + below(setup.count - first)].word;
 	else
 		name = "sc_none";
 	if (percent(50))
@@ -540,11 +516,11 @@ static void put_trace(struct text *text, struct trigger *trigger, int match)
 static void put_action(struct text *text, struct trigger *trigger)
 {
 	const struct variable *own = tracked(trigger);
-	const struct event *event = &stage.events[trigger->event];
-	int match = trigger->other >= 0 && percent(85) ? trigger->other : (int)below(stage.count);
+	const struct event *event = &setup.events[trigger->event];
+	int match = trigger->other >= 0 && percent(85) ? trigger->other : (int)below(setup.count);
 
 	if (percent(own ? 45 : 96)) {
-		put(text, "onmatch(%s).", stage.events[match].name);
+		put(text, "onmatch(%s).", setup.events[match].name);
 		if (percent(97)) {
 			put_trace(text, trigger, match);
 			return;
@@ -591,7 +567,7 @@ static void make_trigger(struct text *text, unsigned int event)
 	bool same_shape = percent(88);
 
 	memset(tokens, 0, sizeof(tokens));
-	trigger.key_size = put_keys(&keys, &stage.events[event], same_shape ? stage.shape : below(SHAPES));
+	trigger.key_size = put_keys(&keys, &setup.events[event], same_shape ? setup.shape : below(SHAPES));
 	put(&tokens[count], "keys=");
 	put_bytes(&tokens[count++], keys.bytes, keys.len);
 	if (variables) {
@@ -616,13 +592,13 @@ static void make_trigger(struct text *text, unsigned int event)
 		put(&tokens[count], "vals=");
 		if (variable && percent(60))
 			put_reference(&tokens[count], variable);
-		else if (percent(60) && pick_field(&stage.events[event], NUMBER))
-			put(&tokens[count], "%s", pick_field(&stage.events[event], NUMBER)->name);
+		else if (percent(60) && pick_field(&setup.events[event], NUMBER))
+			put(&tokens[count], "%s", pick_field(&setup.events[event], NUMBER)->name);
 		else
 			put_expression(&tokens[count], &trigger, type);
 		count++;
 	}
-	if (percent(stage.trigger_count ? 65 : 25))
+	if (percent(setup.trigger_count ? 65 : 25))
 		actions = 1 + percent(20) + percent(3);
 	while (actions-- && count < 7)
 		put_action(&tokens[count++], &trigger);
@@ -640,9 +616,9 @@ static void make_trigger(struct text *text, unsigned int event)
 	if (percent(2))
 		put(text, ":%s", PICK(((const char *const[]){ "pause", "clear", "nohitcount", "clock=mono", "clock=local" })));
 	if (percent(15))
-		put_filter(text, &stage.events[event]);
-	for (unsigned int i = 0; i < trigger.own_count && stage.variable_count < 40; i++)
-		stage.variables[stage.variable_count++] = trigger.own[i];
+		put_filter(text, &setup.events[event]);
+	for (unsigned int i = 0; i < trigger.own_count && setup.variable_count < 40; i++)
+		setup.variables[setup.variable_count++] = trigger.own[i];
 }
 
 /* Returns true if the text fits into a line, and C can be asked. Times do not serve as keys. */
@@ -689,7 +665,7 @@ static void add_trigger_line(struct scene *scene, unsigned int event, const char
 	size_t len = filter && *token ? (size_t)(filter - text->bytes) : text->len;
 	struct text line = { .len = 0 };
 
-	put(&line, "%s %s", stage.events[event].word, prefix);
+	put(&line, "%s %s", setup.events[event].word, prefix);
 	put_bytes(&line, text->bytes, len);
 	put(&line, "%s", token);
 	if (len < text->len)
@@ -712,8 +688,8 @@ static void add_fire(struct scene *scene)
 
 static unsigned int some_event(void)
 {
-	if (stage.count > FIRST_EVENTS && percent(25))
-		return FIRST_EVENTS + below(stage.count - FIRST_EVENTS);
+	if (setup.count > FIRST_EVENTS && percent(25))
+		return FIRST_EVENTS + below(setup.count - FIRST_EVENTS);
 	return percent(92) ? below(3) : 3 + below(2);
 }
 
@@ -724,53 +700,53 @@ static void make_scene(struct scene *scene, uint64_t seed, uint64_t index)
 	struct text line;
 
 	seed_random(seed, index);
-	memset(&stage, 0, sizeof(stage));
-	memcpy(stage.events, first_events, sizeof(first_events));
-	stage.count = FIRST_EVENTS;
-	stage.shape = below(percent(60) ? 2 : SHAPES);
+	memset(&setup, 0, sizeof(setup));
+	memcpy(setup.events, first_events, sizeof(first_events));
+	setup.count = FIRST_EVENTS;
+	setup.shape = below(percent(60) ? 2 : SHAPES);
 	snprintf(scene->name, sizeof(scene->name), "--seed %llu --index %llu", (unsigned long long)seed, (unsigned long long)index);
 	triggers = 2 + below(3);
 	changed = percent(30) ? below(triggers) : triggers;
 	for (unsigned int i = 0; i < triggers; i++) {
 		unsigned int event = some_event();
 
-		memset(&stage.triggers[i].text, 0, sizeof(stage.triggers[i].text));
-		stage.triggers[i].event = event;
-		make_trigger(&stage.triggers[i].text, event);
+		memset(&setup.triggers[i].text, 0, sizeof(setup.triggers[i].text));
+		setup.triggers[i].event = event;
+		make_trigger(&setup.triggers[i].text, event);
 		if (i == changed)
-			change_line(&stage.triggers[i].text);
-		stage.trigger_count++;
-		add_trigger_line(&rest, event, "", &stage.triggers[i].text, "");
+			change_line(&setup.triggers[i].text);
+		setup.trigger_count++;
+		add_trigger_line(&rest, event, "", &setup.triggers[i].text, "");
 		if (percent(10))
 			add_fire(&rest);
 		if (percent(4)) {
 			unsigned int which = below(i + 1);
 
-			add_trigger_line(&rest, stage.triggers[which].event, "", &stage.triggers[which].text,
+			add_trigger_line(&rest, setup.triggers[which].event, "", &setup.triggers[which].text,
 					 PICK(((const char *const[]){ ":pause", ":cont", ":clear", "", "" })));
 		}
 		if (percent(7)) {
 			unsigned int which = below(i + 1);
 
-			add_trigger_line(&rest, stage.triggers[which].event, "!", &stage.triggers[which].text, "");
+			add_trigger_line(&rest, setup.triggers[which].event, "!", &setup.triggers[which].text, "");
 		}
 		if (percent(3)) {
 			memset(&line, 0, sizeof(line));
-			put(&line, "truncate %s", stage.events[stage.triggers[below(i + 1)].event].word);
+			put(&line, "truncate %s", setup.events[setup.triggers[below(i + 1)].event].word);
 			add_line(&rest, line.bytes, line.len);
 		}
-		if (stage.count > FIRST_EVENTS && percent(4)) {
+		if (setup.count > FIRST_EVENTS && percent(4)) {
 			memset(&line, 0, sizeof(line));
-			put(&line, "synthetic !%s", stage.events[FIRST_EVENTS].word);
+			put(&line, "synthetic !%s", setup.events[FIRST_EVENTS].word);
 			add_line(&rest, line.bytes, line.len);
 		}
 	}
 	add_fire(&rest);
-	for (unsigned int i = 0; i < stage.definitions.count; i++)
-		add_line(scene, stage.definitions.lines[i], strlen(stage.definitions.lines[i]));
+	for (unsigned int i = 0; i < setup.definitions.count; i++)
+		add_line(scene, setup.definitions.lines[i], strlen(setup.definitions.lines[i]));
 	for (unsigned int i = 0; i < rest.count; i++)
 		add_line(scene, rest.lines[i], strlen(rest.lines[i]));
-	forget_scene(&stage.definitions);
+	forget_scene(&setup.definitions);
 	forget_scene(&rest);
 	memset(&line, 0, sizeof(line));
 	put(&line, "remove %u", below(1000));
@@ -803,7 +779,7 @@ static bool make_mistakes(struct scene *scene, uint64_t seed, uint64_t index)
 			change_line(&changed);
 		plain &= !trigger || is_plain(&changed);
 		if (trigger && percent(5))
-			put(&result, "%s", stage.events[below(stage.count)].word);
+			put(&result, "%s", setup.events[below(setup.count)].word);
 		else
 			put_bytes(&result, line, word);
 		put(&result, " ");

@@ -41,6 +41,7 @@ struct script {
 		struct text text;
 	} steps[6];
 	char name[80];			/* shown with a failure */
+	bool exact;			/* see rows.h */
 };
 
 static const char *event_file(const char *dir, const struct source *source, bool sibling, const char *file)
@@ -150,6 +151,18 @@ static bool any_trigger(const char *dir, const struct source *source)
 	return any;
 }
 
+/* Returns true if all is counted. Without hitcounts, nothing can be added up. */
+static bool adds_up(const struct script *script, const char *hist)
+{
+	const char *trigger = script->steps[0].text.bytes;
+	struct totals t;
+
+	if (strstr(trigger, "nohitcount") || strstr(trigger, "hitcount.percent") || strstr(trigger, "hitcount,hitcount") ||
+	    strstr(trigger, ":pause"))
+		return true;
+	return hist && parse_totals(hist, &t) && t.hits && t.hits == t.sum && t.entries == t.lines && (!t.dropped || slow_kernel());
+}
+
 /* Compares a text of C with ours, ignoring known differences. */
 static bool same_text(char *c, const char *ours, bool *differs)
 {
@@ -173,9 +186,9 @@ static bool same_text(char *c, const char *ours, bool *differs)
 
 enum explanation { ANSWERS, SHOWS, LINES };
 
-static bool explained(const struct question *q, enum explanation what)
+static bool explained(const struct script *script, const struct question *q, enum explanation what)
 {
-	for (unsigned int i = 0; i < DIFFERENCES; i++) {
+	for (unsigned int i = 0; i < DIFFERENCES && !script->exact; i++) {
 		const struct difference *d = &differences[i];
 		bool (*explains)(const struct question *) = what == ANSWERS ? d->answers : what == SHOWS ? d->shows : d->lines;
 
@@ -216,7 +229,7 @@ static enum verdict compare_files(const struct script *script, unsigned int step
 		if (same_text(c, ours, &differs))
 			continue;
 		/* A histogram contains the line, too. */
-		if (explained(q, LINES) || (i == 1 && explained(q, SHOWS))) {
+		if (explained(script, q, LINES) || (i == 1 && explained(script, q, SHOWS))) {
 			differs = true;
 			continue;
 		}
@@ -224,6 +237,8 @@ static enum verdict compare_files(const struct script *script, unsigned int step
 		note_difference(c ? c : "", ours ? ours : "");
 		return FAILED;
 	}
+	if (script->exact && !adds_up(script, q->ours.hist))
+		return failed(script, step, q, "hits and entries do not add up");
 	return differs ? DIFFERENT : SAME;
 }
 
@@ -274,7 +289,7 @@ static enum verdict feed_back(const struct script *script, const struct question
 		 */
 		struct question q = { .said = asked->said, .before = asked->before, .ours = { .error = -EEXIST, .log = (char *)"already exists" } };
 
-		if (!explained(&q, ANSWERS))
+		if (!script->exact && !explained(script, &q, ANSWERS))
 			return failed(script, script->count, NULL, "the line of a trigger does not remove it in C");
 		verdict = DIFFERENT;
 	}
@@ -360,7 +375,7 @@ static enum verdict run_once(const struct script *script, const char *says)
 			}
 		if (verdict == UNASKED) {
 			/* Then the promise is ours, unless this is a known difference. */
-			if (says && !is_as_promised(&q.ours, says, false) && !explained(&q, ANSWERS) &&
+			if (says && !is_as_promised(&q.ours, says, false) && !explained(script, &q, ANSWERS) &&
 			    (c_reads_texts() || !strstr(q.said, "_val")))
 				verdict = failed(script, i, &q, "rhist says something else than the row");
 			break;
@@ -370,7 +385,7 @@ static enum verdict run_once(const struct script *script, const char *says)
 		if (says && i == script->count - 1 && !is_as_promised(&q.c, says, true))
 			verdict = failed(script, i, &q, "C says something else than the row");
 		if (q.c.error != q.ours.error || !same_log(q.c.log, q.ours.log, q.c.error)) {
-			found = explained(&q, ANSWERS) ? DIFFERENT : failed(script, i, &q, "the answers differ");
+			found = explained(script, &q, ANSWERS) ? DIFFERENT : failed(script, i, &q, "the answers differ");
 			verdict = found > verdict ? found : verdict;
 			/* The two sides are in different states from here on. */
 			break;
@@ -444,6 +459,31 @@ static bool names_processors(const struct row *row)
 	return memmem(row->steps, row->len, "CPUS{", 5);
 }
 
+/* Returns true for the first of the exact rows of an event. */
+static bool first_of_event(const struct row *row)
+{
+	const struct row *first = rows;
+
+	while (!first->exact || strcmp(first->source->event, row->source->event))
+		first++;
+	return first == row;
+}
+
+/* C makes the synthetic events from others. */
+static void make_synthetic(const char *event, bool on)
+{
+	const char *maker = !strcmp(event, "synthetic/rhist_c") ? "kprobes/rhist_c" : !strcmp(event, "synthetic/rhist_cs") ? "task/task_rename" : NULL;
+
+	if (!maker)
+		return;
+	if (on)
+		make(pathf("events/%s/trigger", maker), !strncmp(maker, "task", 4) ?
+		     "hist:keys=common_pid:onmatch(task.task_rename).trace(rhist_cs,newcomm,pid)" :
+		     "hist:keys=common_pid:va=u64,vh=s16,vc=u8:onmatch(kprobes.rhist_c).trace(rhist_c,$va,$vh,$vc,comm)");
+	else
+		truncate_file(pathf("%s/events/%s/trigger", kernel_dir(), maker));
+}
+
 static void run_row(unsigned int number, const struct row *row)
 {
 	struct script *script = calloc(1, sizeof(*script));
@@ -459,24 +499,31 @@ static void run_row(unsigned int number, const struct row *row)
 			step->sibling = true, at++, len--;
 		if (len == 1 && *at == '>')
 			step->truncate = true;
+		else if (row->exact)
+			put(&step->text, "%s", sized(at));
 		else
 			put_bytes(&step->text, at, len);
 		at += len + 1;
 	}
 	choose_source(script, row->source);
+	script->exact = row->exact;
 	snprintf(script->name, sizeof(script->name), "row %u", number);
 	name = escaped(row->steps, row->len);
-	if (rest_only() && strncmp(row->source->event, "kprobes/", 8) && !names_processors(row)) {
+	if (rest_only() && strncmp(row->source->event, "kprobes/", 8) && !names_processors(row) &&
+	    !(row->exact && first_of_event(row))) {
 		free(name);
 		free(script);
 		return;
 	}
-	if (!is_there(row->source))
+	if (!is_there(row->source)) {
 		skip("no such event", "%s: %.150s", row->section, name);
-	else if (names_processors(row) && sysconf(_SC_NPROCESSORS_CONF) < 2)
+	} else if (names_processors(row) && sysconf(_SC_NPROCESSORS_CONF) < 2) {
 		skip("one processor", "%s: %.150s", row->section, name);
-	else
+	} else {
+		make_synthetic(row->source->event, true);
 		ok(run(script, row->says) != FAILED, "%s: %.150s", row->section, name);
+		make_synthetic(row->source->event, false);
+	}
 	free(name);
 	free(script);
 }

@@ -56,7 +56,7 @@ __maybe static void names(void)
 	prctl(PR_SET_NAME, "abc");
 	prctl(PR_SET_NAME, "");
 	prctl(PR_SET_NAME, "\xff\xfe\x80\x01");
-	prctl(PR_SET_NAME, "compare");
+	prctl(PR_SET_NAME, program_invocation_short_name);
 }
 
 __maybe static void scores(void)
@@ -118,7 +118,7 @@ __maybe static void comms(void)
 		prctl(PR_SET_NAME, name);
 		syscall(SYS_getpgid, 0);
 	}
-	prctl(PR_SET_NAME, "compare");
+	prctl(PR_SET_NAME, program_invocation_short_name);
 }
 
 __maybe static void children(void)
