@@ -107,7 +107,7 @@ static bool refused(const char *event, const char *text, int error, const char *
 
 /* --- load of system calls */
 
-struct rain {
+struct load {
 	pthread_t thread;
 	int cpu;
 	/* argument of call i: first + i % keys; limit 0: until stop */
@@ -118,9 +118,9 @@ struct rain {
 static volatile bool stop;
 static pthread_barrier_t together;
 
-static void *rain(void *arg)
+static void *fire_load(void *arg)
 {
-	struct rain *r = arg;
+	struct load *r = arg;
 
 	pin(r->cpu);
 	pthread_barrier_wait(&together);
@@ -132,7 +132,7 @@ static void *rain(void *arg)
 #define CPUS 8
 
 /* Starts load on every CPU, all with the same keys. Returns the number of CPUs. */
-static int begin(struct rain rains[CPUS], unsigned long keys, unsigned long limit)
+static int begin(struct load loads[CPUS], unsigned long keys, unsigned long limit)
 {
 	int cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
@@ -140,20 +140,20 @@ static int begin(struct rain rains[CPUS], unsigned long keys, unsigned long limi
 	stop = false;
 	pthread_barrier_init(&together, NULL, cpus);
 	for (int i = 0; i < cpus; i++) {
-		rains[i] = (struct rain){ .cpu = i, .first = 1, .keys = keys, .limit = limit };
-		pthread_create(&rains[i].thread, NULL, rain, &rains[i]);
+		loads[i] = (struct load){ .cpu = i, .first = 1, .keys = keys, .limit = limit };
+		pthread_create(&loads[i].thread, NULL, fire_load, &loads[i]);
 	}
 	return cpus;
 }
 
-static unsigned long end(struct rain rains[CPUS], int cpus)
+static unsigned long end(struct load loads[CPUS], int cpus)
 {
 	unsigned long fired = 0;
 
 	stop = true;
 	for (int i = 0; i < cpus; i++) {
-		pthread_join(rains[i].thread, NULL);
-		fired += rains[i].fired;
+		pthread_join(loads[i].thread, NULL);
+		fired += loads[i].fired;
 	}
 	return fired;
 }
@@ -185,7 +185,7 @@ static bool visible_before_its_key(void)
 	bool right = true;
 
 	for (int i = 0; i < rounds && right; i++) {
-		struct rain rains[CPUS];
+		struct load loads[CPUS];
 		struct totals t = { 0 };
 		unsigned long fired;
 		char *text;
@@ -193,13 +193,13 @@ static bool visible_before_its_key(void)
 
 		reset(GETPGID);
 		right = !command(GETPGID, "hist:keys=pid:size=1024");
-		cpus = begin(rains, 500, 1500);
+		cpus = begin(loads, 500, 1500);
 		for (int j = 0; j < 5 && right; j++) {
 			text = slurp(file_of(GETPGID, "hist"));
 			right = text && !duplicates(text, "pid", 500);
 			free(text);
 		}
-		fired = end(rains, cpus);
+		fired = end(loads, cpus);
 		text = slurp(file_of(GETPGID, "hist"));
 		right = right && text && parse_totals(text, &t) && !duplicates(text, "pid", 500) && t.entries == 500 &&
 			t.hits == fired && t.sum == fired && !t.dropped;
@@ -218,14 +218,14 @@ static bool slot_given_back(void)
 	bool right = true;
 
 	for (int i = 0; i < repeats(10, 20, 20) && right; i++) {
-		struct rain rains[CPUS];
+		struct load loads[CPUS];
 		struct totals t = { 0 };
 		unsigned long fired;
 		char *text;
 
 		reset(GETPGID);
 		right = !command(GETPGID, "hist:keys=pid:size=128");
-		fired = end(rains, begin(rains, 400, 2000));
+		fired = end(loads, begin(loads, 400, 2000));
 		text = slurp(file_of(GETPGID, "hist"));
 		right = right && text && parse_totals(text, &t) && !duplicates(text, "pid", 400) && t.entries == 128 &&
 			t.lines == 128 && t.sum == t.hits && t.hits + t.dropped == fired;
@@ -330,11 +330,11 @@ static bool beyond_the_record(void)
 /* A histogram is cleared under hits: none from before is left after. */
 static bool cleared_under_hits(void)
 {
-	struct rain rains[CPUS];
+	struct load loads[CPUS];
 	bool right = !command(GETPGID, "hist:keys=pid:size=512");
 	struct totals t = { 0 };
 	unsigned long fired;
-	int cpus = begin(rains, 300, 0);
+	int cpus = begin(loads, 300, 0);
 
 	for (int i = 0; i < repeats(40, 100, 100) && right; i++) {
 		char *text;
@@ -345,7 +345,7 @@ static bool cleared_under_hits(void)
 			t.lines == t.entries && !t.dropped;
 		free(text);
 	}
-	fired = end(rains, cpus);
+	fired = end(loads, cpus);
 	if (!right || t.hits > fired)
 		note("%lu fired, %llu hits, %llu dropped", fired, t.hits, t.dropped);
 	right = right && t.hits <= fired && !command(GETPGID, "hist:keys=pid:clear");
@@ -359,9 +359,9 @@ static bool cleared_under_hits(void)
 /* A read sorts, and computes percentages, with numbers that stay fixed while CPUs count on. */
 static bool moving_sums(void)
 {
-	struct rain rains[CPUS];
+	struct load loads[CPUS];
 	bool right = !command(GETPGID, "hist:keys=pid:vals=hitcount.percent:sort=hitcount:size=512");
-	int cpus = begin(rains, 97, 0), reads;
+	int cpus = begin(loads, 97, 0), reads;
 
 	for (reads = 0; reads < repeats(60, 200, 200) && right; reads++) {
 		unsigned long long last = 0, sum;
@@ -381,7 +381,7 @@ static bool moving_sums(void)
 		}
 		free(text);
 	}
-	end(rains, cpus);
+	end(loads, cpus);
 	reset(GETPGID);
 	return right;
 }
@@ -756,8 +756,8 @@ static bool user_pointers(void)
 static bool freed_too_early(void)
 {
 	int times = repeats(20, 60, 2000);
-	struct rain rains[CPUS];
-	int cpus = begin(rains, 64, 0);
+	struct load loads[CPUS];
+	int cpus = begin(loads, 64, 0);
 	bool right = true;
 
 	for (int i = 0; i < times && right; i++) {
@@ -768,7 +768,7 @@ static bool freed_too_early(void)
 			right = !command(GETPGID, "!hist:keys=pid,common_comm:vals=pid if pid > 3") && right;
 		reset(GETPGID);
 	}
-	end(rains, cpus);
+	end(loads, cpus);
 	return right;
 }
 
@@ -942,8 +942,8 @@ static bool referenced_variable(void)
 		"hist:keys=pid:vals=$rhist_w:size=128",
 	};
 	int rounds = repeats(8, 20, 200);
-	struct rain rains[CPUS];
-	int cpus = begin(rains, 64, 0);
+	struct load loads[CPUS];
+	int cpus = begin(loads, 64, 0);
 	bool right = true;
 
 	for (int i = 0; i < rounds && right; i++) {
@@ -959,7 +959,7 @@ static bool referenced_variable(void)
 		for (int j = 2; j >= 0; j--)
 			right = !command(events[j], pathf("!%s", texts[j])) && right;
 	}
-	end(rains, cpus);
+	end(loads, cpus);
 	reset(GETPGID);
 	reset(GETSID);
 	reset(GETPGID);
@@ -1230,7 +1230,7 @@ static bool key_sizes_of_references(void)
 
 static void *both_calls(void *arg)
 {
-	struct rain *r = arg;
+	struct load *r = arg;
 
 	pin(r->cpu);
 	pthread_barrier_wait(&together);
@@ -1249,7 +1249,7 @@ static void *both_calls(void *arg)
  */
 static bool references_of_another_cpu(void)
 {
-	struct rain rains[CPUS];
+	struct load loads[CPUS];
 	struct totals stacks = { 0 }, numbers = { 0 };
 	int cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	char *text;
@@ -1266,11 +1266,11 @@ static bool references_of_another_cpu(void)
 	cpus = cpus < CPUS ? cpus : CPUS;
 	pthread_barrier_init(&together, NULL, cpus);
 	for (int i = 0; i < cpus && right; i++) {
-		rains[i] = (struct rain){ .cpu = i, .limit = repeats(5000, 20000, 20000) };
-		pthread_create(&rains[i].thread, NULL, both_calls, &rains[i]);
+		loads[i] = (struct load){ .cpu = i, .limit = repeats(5000, 20000, 20000) };
+		pthread_create(&loads[i].thread, NULL, both_calls, &loads[i]);
 	}
 	for (int i = 0; i < cpus && right; i++)
-		pthread_join(rains[i].thread, NULL);
+		pthread_join(loads[i].thread, NULL);
 	text = slurp(file_of("synthetic/rhist_number", "hist"));
 	right = right && read_totals(file_of("synthetic/rhist_alias", "hist"), &stacks) && text && parse_totals(text, &numbers);
 	if (!right || stacks.entries != 1 || !stacks.hits || numbers.entries != 1 || !numbers.hits ||

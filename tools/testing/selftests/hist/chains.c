@@ -403,7 +403,7 @@ static void whole_strings(void)
 	ok(got.hits + got.unresolved + got.lost == asked, "strings: %llu hits read one, %llu found none", got.hits, got.unresolved);
 	ok(passed.hits + passed.lost + got.missed == got.hits, "strings: %llu were passed on, %llu could not be read", passed.hits,
 	   got.missed);
-	/* After the storm, new values are stored and read. */
+	/* After the load, new values are stored and read. */
 	all[0] = (struct order){ .event = "strings", .context = "task", .first = 4, .count = 1, .keys = 1 };
 	all[1] = (struct order){ .event = "stacks", .context = "task", .first = 1, .count = 1, .keys = 1 };
 	fire(&all[0], 1);
@@ -741,7 +741,7 @@ static const struct link {
 #define LINKS (sizeof(links) / sizeof(*links))
 
 /* Tasks that wake each other up, so that all links of the chain get hits. */
-static void *rain(void *cpu)
+static void *fire_load(void *cpu)
 {
 	struct timespec t = { 0, 50000 };
 
@@ -854,14 +854,14 @@ static void coming_and_going(long ms)
 	static struct worker workers[4] = { { .seed = 1 }, { .seed = 2 }, { .seed = 3 }, { .seed = 4 } };
 	static void *(*const jobs[])(void *) = { change, change, look, make_and_remove };
 	static const char *const names[] = { "added and removed", "added and removed", "read", "an instance made and removed" };
-	pthread_t raining[n_cpus];
+	pthread_t loads[n_cpus];
 	bool nothing = true;
 	struct account last;
 	char *text;
 
 	stop = false;
 	for (long i = 0; i < n_cpus; i++)
-		pthread_create(&raining[i], NULL, rain, (void *)i);
+		pthread_create(&loads[i], NULL, fire_load, (void *)i);
 	for (int i = 0; i < 4; i++)
 		pthread_create(&workers[i].thread, NULL, jobs[i], &workers[i]);
 	sleep_ms(ms);
@@ -874,7 +874,7 @@ static void coming_and_going(long ms)
 	}
 	stop = false;
 	for (long i = 0; i < n_cpus; i++)
-		pthread_join(raining[i], NULL);
+		pthread_join(loads[i], NULL);
 
 	/* from the end of the chain */
 	for (int i = LINKS - 1; i >= 0; i--)
@@ -888,11 +888,11 @@ static void coming_and_going(long ms)
 	for (unsigned int i = 0; i < LINKS; i++)
 		add(links[i].event, links[i].text);
 	for (long i = 0; i < n_cpus; i++)
-		pthread_create(&raining[i], NULL, rain, (void *)i);
+		pthread_create(&loads[i], NULL, fire_load, (void *)i);
 	sleep_ms(500);
 	stop = true;
 	for (long i = 0; i < n_cpus; i++)
-		pthread_join(raining[i], NULL);
+		pthread_join(loads[i], NULL);
 	last = account("synthetic/rhist_far");
 	ok(last.hits, "made once more, the chain works to its end: %llu hits", last.hits);
 	ok(define("!rhist_far") == -EBUSY && define("!rhist_lat") == -EBUSY, "its synthetic events cannot be deleted");

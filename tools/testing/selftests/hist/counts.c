@@ -123,7 +123,7 @@ static double number(const char *text, const char *name)
 	return p && p < strchr(entry + 1, '\n') ? strtod(p + strlen(name), NULL) : -1;
 }
 
-/* Reads while it rains: extremes, average and quantiles are in their order. */
+/* Reads under load: extremes, average and quantiles are in their order. */
 static void *read_values(void *unused)
 {
 	const char *path = pathf("%s/events/" EVENT "/hist", tracing_dir());

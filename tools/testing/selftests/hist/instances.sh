@@ -179,21 +179,21 @@ is "$(cat $X/$ONE/trigger)" "hist:keys=pid:vals=hitcount:sort=hitcount:size=2048
 rmdir $X
 
 # An instance comes and goes under load.
-storm()
+under_load()
 {
 	while [ -e "$work/load" ]; do fire getpgid 1:100; done
 }
 : >"$work/load"
-storm &
+under_load &
 for _ in 1 2 3 4 5 6 7 8 9 10; do
 	mkdir $X
 	io write $X/$ONE/trigger a hist:keys=pid
 	cat $X/$ONE/hist >/dev/null
 	rmdir $X || echo "not removed"
-done | sort | uniq -c | tr -s ' ' >"$work/storm"
+done | sort | uniq -c | tr -s ' ' >"$work/said"
 rm "$work/load"
 wait
-is "$(cat "$work/storm")" " 10 OK" "instances with histograms come and go under load"
+is "$(cat "$work/said")" " 10 OK" "instances with histograms come and go under load"
 
 # Variables of one name, which two triggers refer to, may differ in sign. C puts both triggers into
 # one histogram.

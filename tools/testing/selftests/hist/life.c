@@ -11,7 +11,7 @@ static volatile bool stop;
 static const char *const sources[] = { EVENT, "kprobes/rhist_l", "sched/sched_waking", "sched/sched_switch" };
 
 /* Load: system calls, and with them the probe; sleeping makes the scheduler's events. */
-static void *rain(void *cpu)
+static void *fire_load(void *cpu)
 {
 	struct timespec t = { 0, 1000 };
 
@@ -104,7 +104,7 @@ static void *read_all(void *arg)
 	return NULL;
 }
 
-static void storm(long ms)
+static void under_load(long ms)
 {
 	static struct worker workers[] = {
 		{ .event = EVENT, .keys = "pid" },
@@ -117,10 +117,10 @@ static void storm(long ms)
 	};
 	const unsigned int n = sizeof(workers) / sizeof(*workers);
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	pthread_t raining[cpus];
+	pthread_t loads[cpus];
 
 	for (long i = 0; i < cpus; i++)
-		pthread_create(&raining[i], NULL, rain, (void *)i);
+		pthread_create(&loads[i], NULL, fire_load, (void *)i);
 	for (unsigned int i = 0; i < n; i++)
 		pthread_create(&workers[i].thread, NULL, workers[i].keys ? add_and_remove : read_all, &workers[i]);
 	sleep_ms(ms);
@@ -128,7 +128,7 @@ static void storm(long ms)
 	for (unsigned int i = 0; i < n; i++)
 		pthread_join(workers[i].thread, NULL);
 	for (long i = 0; i < cpus; i++)
-		pthread_join(raining[i], NULL);
+		pthread_join(loads[i], NULL);
 	for (unsigned int i = 0; i < n; i++) {
 		struct worker *w = &workers[i];
 
@@ -183,16 +183,16 @@ static void *add_on(void *arg)
 static void truncation(long ms)
 {
 	static struct worker workers[4];
-	pthread_t raining;
+	pthread_t loads;
 
-	pthread_create(&raining, NULL, rain, 0);
+	pthread_create(&loads, NULL, fire_load, 0);
 	for (int i = 0; i < 4; i++)
 		pthread_create(&workers[i].thread, NULL, i < 2 ? truncate_on : add_on, &workers[i]);
 	sleep_ms(ms);
 	stop = true;
 	for (int i = 0; i < 4; i++)
 		pthread_join(workers[i].thread, NULL);
-	pthread_join(raining, NULL);
+	pthread_join(loads, NULL);
 	stop = false;
 	for (int i = 0; i < 4; i++) {
 		ok(workers[i].done && !workers[i].wrong, "%s %lu times", i < 2 ? "truncated" : "added", workers[i].done);
@@ -305,7 +305,7 @@ int main(void)
 	append(pathf("%s/kprobe_events", kernel_dir()), "p:rhist_l " SYS_FUNCTION("getpgid") " pid=" SYS_ARGUMENT ":u64");
 	for (unsigned int i = 0; i < sizeof(sources) / sizeof(*sources); i++)
 		truncate_file(pathf("%s/events/%s/trigger", tracing_dir(), sources[i]));
-	storm(8000 * scale);
+	under_load(8000 * scale);
 	for (unsigned int i = 0; i < sizeof(sources) / sizeof(*sources); i++)
 		ok(idle(sources[i]), "nothing is left on %s", sources[i]);
 	truncation(3000 * scale);

@@ -100,22 +100,22 @@ else
 fi
 
 # Writes marks while histograms and the instance come and go.
-storm()
+under_load()
 {
-	while [ -e "$work/rain" ]; do echo mark >$M/trace_marker; done 2>/dev/null
+	while [ -e "$work/load" ]; do echo mark >$M/trace_marker; done 2>/dev/null
 }
-: >"$work/rain"
-storm &
+: >"$work/load"
+under_load &
 for _ in 1 2 3 4 5 6 7 8 9 10; do
 	until rmdir $M 2>/dev/null; do :; done
 	mkdir $M
 	io write $M/$PRINT/trigger a hist:keys=$COMM
 	cat $M/$PRINT/hist >/dev/null
 	: >$M/$PRINT/trigger
-done | sort | uniq -c | tr -s ' ' >"$work/storm"
-rm "$work/rain"
+done | sort | uniq -c | tr -s ' ' >"$work/said"
+rm "$work/load"
 wait
-is "$(cat "$work/storm")" " 10 OK" "instances with histograms of marks come and go"
+is "$(cat "$work/said")" " 10 OK" "instances with histograms of marks come and go"
 yes "nothing keeps the last one" rmdir $M
 
 io write $PRINT/trigger a hist:keys=common_stacktrace >/dev/null

@@ -355,10 +355,10 @@ removed()
 }
 
 # Lists and histograms come and go under hits.
-storm()
+under_load()
 {
-	: >"$work/rain"
-	while [ -e "$work/rain" ]; do fire getpgid 7:100; done &
+	: >"$work/load"
+	while [ -e "$work/load" ]; do fire getpgid 7:100; done &
 	for _ in 1 2 3 4 5 6 7 8 9 10; do
 		mkdir $X
 		list $X A -
@@ -368,7 +368,7 @@ storm()
 		total Hits "$TRACING/$X/$GETPGID/hist"
 		rmdir $X
 	done | sort | uniq -c | tr -s ' '
-	rm "$work/rain"
+	rm "$work/load"
 	wait $!
 }
 
@@ -664,8 +664,8 @@ same "$work/rhist" "rhist plays it to the byte" <"$work/kernel"
 is "$(removed 2>&1)" "syscalls/sys_enter_getpgid: C 15 rhist 15
 syscalls/sys_enter_getpgid: C 15 rhist 15" "an instance goes with its lists and histograms"
 rmdir $X
-is "$(storm 2>&1)" " 10 0
- 20 OK" "instances with lists come and go while it rains"
+is "$(under_load 2>&1)" " 10 0
+ 20 OK" "instances with lists come and go under load"
 mkdir $X
 reloaded >"$work/said" 2>&1
 is "$(cat "$work/said")" "$(each "C 15 rhist 15")" "the module goes while there are lists"

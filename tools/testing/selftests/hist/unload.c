@@ -166,7 +166,7 @@ static const char *const kept[] = {
 };
 #define KEPT (sizeof(kept) / sizeof(*kept))
 
-static void *rain(void *cpu)
+static void *fire_load(void *cpu)
 {
 	/* Leave CPU time for the threads that unload. */
 	struct timespec t = { 0, long_run() && !slow_kernel() ? 1000 : 1000000 };
@@ -464,7 +464,7 @@ out:
 static void under_load(int rounds)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	pthread_t raining[cpus], visitor;
+	pthread_t loads[cpus], visitor;
 	char *text;
 	double from = now();
 
@@ -475,7 +475,7 @@ static void under_load(int rounds)
 	if (define_chain())
 		die("a synthetic event");
 	for (long i = 0; i < cpus; i++)
-		pthread_create(&raining[i], NULL, rain, (void *)i);
+		pthread_create(&loads[i], NULL, fire_load, (void *)i);
 	pthread_create(&visitor, NULL, visit, NULL);
 	for (int round = 1; round <= rounds && failures < 20; round++) {
 		one_round(round);
@@ -485,7 +485,7 @@ static void under_load(int rounds)
 	stop = true;
 	pthread_join(visitor, NULL);
 	for (long i = 0; i < cpus; i++)
-		pthread_join(raining[i], NULL);
+		pthread_join(loads[i], NULL);
 	ok(!failures, "unloaded and loaded %d times under load, with a chain of triggers of %llu hits", rounds, chain_hits);
 
 	if (!loaded())
