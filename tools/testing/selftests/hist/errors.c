@@ -177,78 +177,6 @@ static const struct text {
 	T(SAME, "hist:keys=common_comm:vals=hitcount:sort=hitcount"), T(SAME, "hist:keys=common_comm:size=256 "),
 };
 
-/* Sentences that only ours has, or adds to C's text. A ^ marks the position of the caret. */
-static const struct said {
-	const char *event;	/* syscalls/sys_enter_getpgid if NULL */
-	const char *marked, *location, *text;
-} said[] = {
-#define OWN(marked, text) { NULL, marked, "rhist:syscalls:sys_enter_getpgid", text }
-#define MORE(marked, text) { NULL, marked, "hist:syscalls:sys_enter_getpgid", text }
-#define FILTER(marked, text) { NULL, "hist:keys=pid if " marked, "event filter parse error", text }
-	OWN("hist:keys=pid:size=^1000000", "Size has to be a number from 65 to 131072"),
-	OWN("hist:keys=pid:size=^64", "Size has to be a number from 65 to 131072"),
-	OWN("hist:keys=pid:size=^18446744073709551616", "Size has to be a number from 65 to 131072"),
-	OWN("hist:keys=pid,pid,pid,pid,pid,pid,pid,pid,^common_flags", "Too many keys (8 max)"),
-	OWN("hist:keys=pid:vals=pid,pid,pid,pid,pid,pid,pid,pid,^common_type", "Too many values (8 max, hitcount left out)"),
-	OWN("hist:keys=pid:vals=pid.dist:quantiles(^100)", "Expecting 1 to 8 different percentages between 0 and 100, with at most 3 decimals, as in quantiles(50,99.9)"),
-	OWN("hist:keys=pid:vals=pid.dist:unit(^ns)", "Unknown unit, expecting s, ms or us"),
-	OWN("hist:keys=pid:vals=pid.dist:buckets(^0)", "Expecting a number of buckets from 1 to 1024"),
-	OWN("hist:keys=pid:limit(^x)", "Expecting a number of entries, at least 1"),
-	OWN("hist:keys=pid:limit(3^", "No closing paren found at the end of the clause"),
-	OWN("hist:keys=pid:^unit(s)", "Needs a value with .dist"),
-	OWN("hist:keys=pid:vals=(common_timestamp.usecs-pid.usecs).dist:^unit(s)", "unit() is for values in nanoseconds, without .usecs"),
-	OWN("hist:keys=pid:on(^common_pid)", "on() needs a reference to a variable of another trigger"),
-	MORE("hist:keys=pid.^ip",
-	     "Invalid field modifier: keys and parameters of save() can be addresses, of unsigned fields with 4 or 16 bytes, or with a socket address"),
-	MORE("hist:keys=pid:vals=pid.^ip",
-	     "Invalid field modifier: keys and parameters of save() can be addresses, of unsigned fields with 4 or 16 bytes, or with a socket address"),
-	MORE("hist:keys=pid.^string",
-	     "Invalid field modifier: keys, variables and parameters of save() can be strings, of fields with the type const char *"),
-	MORE("hist:keys=pid.^log2=6", "Invalid field modifier: expecting a scale from 0 to 5, as in .dist=3"),
-	OWN("hist:keys=pid:^", "Empty attribute: nothing between two colons, or behind the last one"),
-	OWN("hist:keys=pid:^:pause", "Empty attribute: nothing between two colons, or behind the last one"),
-	OWN("hist^", "No keys found, keys=FIELD is needed"),
-	OWN("hist:size=128^", "No keys found, keys=FIELD is needed"),
-	OWN("hist:^if pid == 1", "No keys found, keys=FIELD is needed"),
-	OWN("hist:keys=pid ^if", "No filter found after if"),
-	OWN("hist:keys=^*", "Operand missing on one side of the operator"),
-	OWN("hist:keys=pid^+", "Operand missing on one side of the operator"),
-	OWN("hist:keys=^-pid", "Unary minus needs parentheses: -(EXPRESSION)"),
-	OWN("^keys=pid", "No command found, hist: has to come before keys="),
-	OWN("hist;^keys=pid", "No command found, hist: has to come before keys="),
-	OWN("hist:keys=pid:pause^,clear", "Attributes have to be separated by colons"),
-	OWN("hist:keys=pid:^paused", "Unknown attribute, expecting pause, cont, clear, nohitcount, a handler or NAME=VALUE"),
-	OWN("hist:keys=pid:^onmtch(sched.sched_waking).wl($lat,next_pid)",
-	    "Unknown handler, expecting onmatch(SYSTEM.EVENT), onmax($VAR) or onchange($VAR)"),
-	OWN("hist:keys=pid:lat=1:^wl($lat,next_pid)",
-	    "No handler found, an action needs onmatch(SYSTEM.EVENT), onmax($VAR) or onchange($VAR) before it"),
-	OWN("hist:keys=pid:onmax($x^", "No closing paren found behind the variable of the handler"),
-	OWN("hist:keys=common_comm,^common_comm", "Keys too long together (504 bytes max)"),
-	OWN("^nosuch", "Unknown command"),
-	OWN("^nosuch:pid", "Unknown command"),
-	OWN("^", "No command found"),
-	OWN("^traceon:x", "Invalid command or parameter"),
-	OWN("enable_hist^", "Expecting SYSTEM:EVENT"),
-	OWN("enable_hist:syscalls^", "Expecting SYSTEM:EVENT"),
-	OWN("enable_hist:^syscalls:nosuch", "Event not found, or it cannot have triggers"),
-	OWN("enable_hist:syscalls:sys_enter_getsid:^x", "Expecting a number of hits"),
-	OWN("enable_hist:syscalls:sys_enter_getsid ^iff pid == 1", "Expecting if and a filter"),
-	{ "raw_syscalls/sys_enter", "hist:keys=^args", "rhist:raw_syscalls:sys_enter",
-	  "Field of a type that is not supported: no string or stack, and not a number of 1, 2, 4 or 8 bytes" },
-	{ "sock/inet_sock_set_state", "hist:keys=^daddr_v6", "rhist:sock:inet_sock_set_state",
-	  "Field of a type that is not supported: no string or stack, and not a number of 1, 2, 4 or 8 bytes" },
-	{ "synthetic/rhist_errors", "hist:keys=^stack,common_comm", "rhist:synthetic:rhist_errors",
-	  "Keys too long together, a stack is shorter with .stacktrace" },
-	MORE("hist:keys=pid,^ common_pid", "Couldn't find field: a blank is part of the name"),
-	MORE("hist:keys=pid,^", "Couldn't find field: the name is missing"),
-	MORE("hist:keys=pid.buckets^", "Invalid field modifier: expecting a width, as in .buckets=10"),
-	MORE("hist:keys=common_pid,pid.buckets=^0", "Invalid field modifier: expecting a width, as in .buckets=10"),
-	FILTER("pid == 1 ^and common_pid == 1", "Too many terms in predicate expression: expecting && or || between two terms"),
-	FILTER("pid == 1^,2", "Too many terms in predicate expression: expecting && or || between two terms"),
-	FILTER("comm == ^\"x", "Missing matching quote: the string that begins here has no end"),
-	FILTER("^&& pid == 1", "Error: expecting a term that begins with the name of a field"),
-};
-
 static const char *const default_event = "syscalls/sys_enter_getpgid";
 
 /* The trigger that stays during all tests. */
@@ -480,35 +408,90 @@ static void odd_writes(void)
 	close(fd);
 }
 
-/* Sentences of our own. Earlier entries stay in the log and are not mistaken for them. */
-static void sentences(void)
+/* Replaces \\xNN by that byte. */
+static void unescape(char *line)
 {
-	const char *synthetic = pathf("%s/synthetic_events", kernel_dir());
+	char *to = line;
+	unsigned int byte;
 
-	append(synthetic, "rhist_errors unsigned long[] stack");
-	for (unsigned int i = 0; i < sizeof(said) / sizeof(*said); i++) {
-		const char *event = said[i].event ?: default_event, *caret = strchr(said[i].marked, '^');
-		char text[256];
-		int error, c_error;
+	for (const char *from = line; *from; to++) {
+		bool hex = sscanf(from, "\\x%2x", &byte) == 1;
 
-		snprintf(text, sizeof(text), "%.*s%s", (int)(caret - said[i].marked), said[i].marked, caret + 1);
-		/* At least one byte: an empty write does nothing. */
-		if (!*text)
-			strcpy(text, " ");
-		if (access(trigger(kernel_dir(), event), F_OK)) {
-			skip("no such event", "%s", said[i].marked);
-			continue;
-		}
-		c_error = append(trigger(kernel_dir(), event), text);
-		if (testing_c()) {
-			ok(c_error < 0, "%s", said[i].marked);
-			continue;
-		}
-		error = append(trigger(tracing_dir(), event), text);
-		if (!ok(is_last(said[i].location, said[i].text, said[i].marked) && error < 0 && error == c_error, "%s: %s",
-			said[i].marked, said[i].text))
-			note("C: %s, ours: %s", errno_name(c_error), errno_name(error));
+		*to = hex ? (char)byte : *from;
+		from += hex ? 4 : 1;
 	}
+	*to = 0;
+}
+
+/*
+ * Gives the command of a row to both sides. The errno is the row's. Where C logs something, its
+ * sentence is the row's with its caret, and ours is the same (errorlog.h), or it begins the row's,
+ * which ours then is. Earlier entries stay in the log and are not mistaken for ours.
+ */
+static void check_row(const char *event, const char *error_name, const char *marked, const char *sentence)
+{
+	const char *caret = strchr(marked, '^');
+	char text[4096], *c_log, *log;
+	struct log_entry c;
+	int error, c_error;
+	bool good;
+
+	snprintf(text, sizeof(text), "%.*s%s", (int)(caret - marked), marked, caret + 1);
+	/* At least one byte: an empty write does nothing. */
+	if (!*text)
+		strcpy(text, " ");
+	truncate_file(pathf("%s/error_log", kernel_dir()));
+	c_error = append(trigger(kernel_dir(), event), text);
+	c_log = slurp(pathf("%s/error_log", kernel_dir()));
+	read_log(kernel_dir(), &c);
+	good = !strcmp(errno_name(c_error), error_name);
+	if (testing_c()) {
+		ok(good, "%s", marked);
+		free(c_log);
+		free_log(&c);
+		return;
+	}
+	if (!strcmp(c.text, sentence))
+		truncate_file(pathf("%s/error_log", tracing_dir()));
+	error = append(trigger(tracing_dir(), event), text);
+	log = slurp(pathf("%s/error_log", tracing_dir()));
+	good &= error == c_error;
+	if (!strcmp(c.text, sentence))
+		good &= c.caret == caret - marked && same_log(c_log, log, error);
+	else if (*c.text)
+		good &= !strncmp(sentence, c.text, strlen(c.text)) && is_last(c.location, sentence, marked);
+	else
+		good &= is_last(pathf("rhist:%.*s:%s", (int)strcspn(event, "/"), event, strchr(event, '/') + 1), sentence, marked);
+	if (!ok(good, "%s: %s", marked, sentence)) {
+		note("C: %s\n%s", errno_name(c_error), c_log ?: "");
+		note("ours: %s\n%s", errno_name(error), log ?: "");
+	}
+	free(c_log);
+	free(log);
+	free_log(&c);
+}
+
+/* Checks the rows of errors.tsv, which says what they mean. */
+static void table(void)
+{
+	const char *folder = getenv("FOLDER"), *synthetic = pathf("%s/synthetic_events", kernel_dir());
+	char *text = slurp(pathf("%s/errors.tsv", folder ?: "tools/testing/selftests/hist")), *rest = text, *line;
+
+	if (!text || append(synthetic, "rhist_errors pid_t pid; int prio; u64 lat; u64 id; char name[16]; unsigned long[] stack"))
+		die("errors.tsv, or its event");
+	while ((line = strsep(&rest, "\n"))) {
+		char *event = strsep(&line, "\t"), *error = strsep(&line, "\t"), *marked = strsep(&line, "\t");
+
+		if (*event == '#' || !line || !strcmp(event, "filter") || !strncmp(event, "host", 4))
+			continue;
+		unescape(marked);
+		event = strcmp(event, "fields") ? event : "synthetic/rhist_errors";
+		if (access(trigger(kernel_dir(), event), F_OK))
+			skip("no such event", "%s", marked);
+		else
+			check_row(event, error, marked, line);
+	}
+	free(text);
 	append(synthetic, "!rhist_errors");
 }
 
@@ -662,7 +645,7 @@ int main(void)
 	}
 	append(pathf("%s/synthetic_events", kernel_dir()), "!beyond");
 	lengths();
-	sentences();
+	table();
 	notes();
 	odd_writes();
 	error_log();

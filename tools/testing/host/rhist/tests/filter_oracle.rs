@@ -8,13 +8,12 @@
 
 #![cfg(not(loom))]
 
-#[path = "filter/errors.rs"]
-mod errors;
 mod oracle;
 #[path = "filter/scene.rs"]
 mod scene;
 #[path = "filter/strategy.rs"]
 mod strategy;
+mod table;
 
 use oracle::between;
 use oracle::kernel_file;
@@ -209,8 +208,8 @@ fn filters() -> Vec<Vec<u8>> {
         strategy::mutated(),
         strategy::pieces(),
     ];
-    let errors = errors::ERRORS.iter();
-    let mut filters: Vec<_> = errors.map(|error| error.0.as_bytes().to_vec()).collect();
+    let errors = table::rows(&["filter"]).into_iter();
+    let mut filters: Vec<_> = errors.map(|row| row.command).collect();
     for _ in 0..rounds(4000) {
         for strategy in &strategies {
             filters.push(strategy.new_tree(&mut runner).unwrap().current());

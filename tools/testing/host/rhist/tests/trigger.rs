@@ -2,11 +2,12 @@
 
 //! The trigger language: which commands are accepted, and the sentence and caret of the others.
 
+mod table;
 #[path = "trigger/walk.rs"]
 mod walk;
 
 use kernel::fault;
-use kernel::prelude::{EDOM, EEXIST, EINVAL, ENOMEM, ERANGE};
+use kernel::prelude::{EEXIST, EINVAL, ENOMEM, ERANGE};
 use rhist::trigger::*;
 use std::fs;
 use std::path::Path;
@@ -37,47 +38,42 @@ fn outcome(written: &str) -> (Vec<Error>, Result<(), Errno>) {
     (log, result.map(drop).map_err(|error| error.errno))
 }
 
-/// Checks that a command, in which a `^` marks the place of the caret, ends with an error.
-#[track_caller]
-fn refused(marked: &str, expected: ErrorText) {
-    let (before, after) = marked.split_once('^').expect("no caret");
-    let (log, result) = outcome(&format!("{before}{after}"));
-    let last = log.last().expect("nothing logged");
-    assert_eq!(last.text, Some(expected), "{marked}");
-    assert_eq!(last.caret, before.len(), "{marked}");
-    assert_eq!(result, Err(expected.errno()), "{marked}");
-}
-
-/// Checks that a command, in which a `^` marks the place of the caret, ends with an error that C
-/// does not log.
-#[track_caller]
-fn silent(marked: &str, hint: HintText, errno: Errno) {
-    let (before, after) = marked.split_once('^').expect("no caret");
-    let (log, result) = walk(params(&format!("{before}{after}")));
-    let expected = Error::own(hint, before.len()).with(errno);
-    assert_eq!(
-        (log, result.err()),
-        (Vec::new(), Some(expected)),
-        "{marked}"
-    );
-}
-
-/// Checks the hint that rhist adds to the last text of C for a command, in which a `^` marks the
-/// place of the caret.
-#[track_caller]
-fn hinted(marked: &str, expected: HintText) {
-    let (before, after) = marked.split_once('^').expect("no caret");
-    let (log, _) = outcome(&format!("{before}{after}"));
-    let hint = log.last().expect("nothing logged").hint;
-    let caret = before.len();
-    assert_eq!(
-        hint,
-        Some(Hint {
-            text: expected,
-            caret
-        }),
-        "{marked}"
-    );
+#[test]
+fn errors() {
+    for row in table::rows(&["fields", "host"]) {
+        let written = String::from_utf8(row.command).unwrap();
+        let command = Command::parse(written.as_bytes());
+        let (log, result) = match command.hist() {
+            Ok(params) => walk(params),
+            Err(error) => (Vec::new(), Err(error)),
+        };
+        let error = result.map(drop).expect_err(&written);
+        assert_eq!(error.errno, row.errno, "{written}");
+        let Some(last) = log.last() else {
+            let mut own = HintText::ALL.iter();
+            let own = own
+                .find(|own| own.as_str() == row.sentence)
+                .expect(&written);
+            assert_eq!(
+                error,
+                Error::own(*own, row.caret).with(row.errno),
+                "{written}"
+            );
+            continue;
+        };
+        let text = last.text.unwrap().as_str();
+        if text == row.sentence {
+            assert_eq!(last.caret, row.caret, "{written}");
+            continue;
+        }
+        let hint = last.hint.expect(&written);
+        let both = format!("{text}: {}", hint.text.as_str());
+        assert_eq!(
+            (&both[..], hint.caret),
+            (row.sentence, row.caret),
+            "{written}"
+        );
+    }
 }
 
 #[track_caller]
@@ -312,29 +308,6 @@ fn attributes() {
 
 #[test]
 fn tokens() {
-    use HintText::*;
-    silent("hist:keys=pid:^", EmptyAttribute, EINVAL);
-    silent("hist:^:keys=pid", EmptyAttribute, EINVAL);
-    silent("hist:keys=pid:^what", UnknownAttribute, EINVAL);
-    silent("hist:keys=pid:^ pause", UnknownAttribute, EINVAL);
-    silent("hist:keys=pid:pause^,clear", AttributeComma, EINVAL);
-    silent("hist:keys=pid:^paus,clear", UnknownAttribute, EINVAL);
-    silent("hist:vals=lat^", NoKeys, EINVAL);
-    silent("hist:pause^ if x", NoKeys, EINVAL);
-    silent("hist:onmax(x)^", NoKeys, EINVAL);
-    silent("hist:keys=pid:^onmaxx", UnknownAttribute, EINVAL);
-    silent("hist:keys=pid:^onmtch(a.b).c(pid)", UnknownHandler, EINVAL);
-    silent("hist:keys=pid:^match(a.b).c(pid)", UnknownHandler, EINVAL);
-    silent("hist:keys=pid:^onsave(pid)", UnknownHandler, EINVAL);
-    silent("hist:keys=pid:^wakeup($lat,pid)", NoHandler, EINVAL);
-    refused("hist:^keys=", ErrorText::EmptyAssignment);
-    refused("hist:keys=pid:^x=", ErrorText::EmptyAssignment);
-    refused("hist:keys=pid:^size=", ErrorText::EmptyAssignment);
-    // Tokens are checked before everything else.
-    refused(
-        "hist:keys=nosuch:vals=a*:^name=",
-        ErrorText::EmptyAssignment,
-    );
     accepted("hist keys=pid");
     accepted("hist:keys=pid:name=1:clock= :pause");
 }
@@ -356,39 +329,6 @@ fn size() {
     assert_eq!(bits("010000"), 12);
     assert_eq!(bits("131072"), 17);
     assert_eq!(bits("128\n"), 7);
-    for wrong in [
-        "0",
-        "1",
-        "64",
-        "131073",
-        "-128",
-        "x",
-        "128x",
-        " 128",
-        "128 ",
-        "128\n\n",
-        "08000",
-        "0x",
-        "+",
-        "++128",
-        "0x+80",
-        "18446744073709551615",
-        "9223372036854775809",
-        "128.5",
-        "1e3",
-    ] {
-        silent(
-            &format!("hist:keys=pid:size=^{wrong}:pause"),
-            HintText::BadSize,
-            EINVAL,
-        );
-    }
-    use HintText::BadSize as Bad;
-    silent("hist:keys=pid:size=^18446744073709551616", Bad, ERANGE);
-    silent("hist:keys=pid:size=^99999999999999999999x", Bad, ERANGE);
-    // Each size counts, not just the last one, and comes before the missing keys.
-    silent("hist:keys=pid:size=^1:size=128", Bad, EINVAL);
-    silent("hist:size=^18446744073709551616", Bad, ERANGE);
 }
 
 #[test]
@@ -442,26 +382,6 @@ fn filter() {
     assert_eq!(filter("hist:keys=p if_x if x"), expect("p if_x", "x", 17));
     assert_eq!(filter("hist:keys=p if.x if x"), expect("p if.x", "x", 17));
 
-    for written in [
-        "hist:^if x",
-        "hist:^if",
-        "hist:^if keys=pid",
-        "hist:^iffy=1:keys=pid",
-    ] {
-        silent(written, HintText::NoKeys, EINVAL);
-    }
-    for written in [
-        "hist:keys=pid ^if",
-        "hist:keys=pid ^if  ",
-        // These are wrong only since the text ends.
-        "hist:keys=pid ^ifx",
-        "hist:keys=pid ^if:",
-    ] {
-        silent(written, HintText::NoFilter, EINVAL);
-    }
-    // A bad filter does not hide other errors.
-    refused("hist:keys=^nosuch if x", ErrorText::FieldNotFound);
-    refused("hist:keys=^nosuch if x == nosuch", ErrorText::FieldNotFound);
     accepted("hist:keys=pid if whatever ( it is");
 }
 
@@ -526,109 +446,30 @@ fn fields() {
         full("hex", None, "common_pid", "b")
     );
     assert_eq!(field("hist:keys=$"), plain("$", None));
-
-    refused("hist:keys=^nosuch", ErrorText::FieldNotFound);
-    refused("hist:keys=^nosuch.hex", ErrorText::FieldNotFound);
-    refused("hist:keys=pid,^$", ErrorText::FieldNotFound);
-    // The caret of an empty string is at the start.
-    refused("^hist:keys=pid,", ErrorText::FieldNotFound);
-    refused("^hist:keys=,pid", ErrorText::FieldNotFound);
-    refused("^hist:keys=.hex", ErrorText::FieldNotFound);
-    hinted("hist:keys=pid,^", HintText::FieldMissing);
-    hinted("hist:keys=^,pid", HintText::FieldMissing);
-    hinted("hist:keys=^.hex", HintText::FieldMissing);
-    hinted("hist:keys=pid,^ pid", HintText::FieldBlank);
-    hinted("hist:keys=pid^ ,pid", HintText::FieldBlank);
-    hinted("hist:keys=pid:x=lat+^ pid", HintText::FieldBlank);
-    // The first occurrence need not be the right one.
-    refused("h^ist:keys=ist", ErrorText::FieldNotFound);
 }
 
 #[test]
 fn modifiers() {
-    use ErrorText::BadFieldModifier as Bad;
-    // Modifiers come before the field.
-    refused("hist:keys=nosuch.^what", Bad);
-    refused("^hist:keys=pid.", Bad);
-    refused("hist:keys=pid.^hexx", Bad);
-    refused("hist:keys=pid.^execname", Bad);
-    refused("hist:keys=common_pid.hex,common_pid.^execnames", Bad);
-    refused("hist:keys=pid.buckets=^0", Bad);
-    refused("hist:keys=pid.buckets=^what", Bad);
-    refused("hist:keys=pid.buckets=^99999999999999999999", Bad);
-    refused("hist:keys=pid.bucket^y=10", Bad);
-    refused("^hist:keys=pid.buckets", Bad);
-    for written in [
-        "hist:keys=pid.buckets^",
-        "hist:keys=pid.buckets=^",
-        "hist:keys=pid.buckets=^0",
-        "hist:keys=pid.bucket^y=10",
-        "hist:keys=prio,pid.buckets^:vals=lat",
-    ] {
-        hinted(written, HintText::BucketWidth);
-    }
     let (log, _) = outcome("hist:keys=pid.hexx");
     assert_eq!(log[0].hint, None);
-    refused("hist:keys=a.b.pid.^what", Bad);
-    // With two dots, the text before the first is an event.
-    refused("hist:keys=pid.^hex.hex", ErrorText::FieldNotFound);
-    refused("hist:keys=common_pid.^b", Bad);
-
-    // Modifiers in a wrong place.
-    refused("hist:keys=pid.^percent", Bad);
-    refused("hist:keys=pid.^graph", Bad);
-    refused("hist:keys=pid:x=lat.^percentXYZ", Bad);
     accepted("hist:keys=pid:vals=lat.percentXYZ,lat.graphs");
     accepted("hist:keys=pid,lat.percent+1");
     for modifier in ["log2", "buckets=10", "sym", "syscall"] {
-        refused(&format!("hist:keys=pid:vals=^lat.{modifier}"), Bad);
         accepted(&format!("hist:keys=pid.{modifier}:vals=lat.{modifier}+1"));
     }
-    // The minus has been cut off when the caret is computed.
-    refused("^hist:keys=pid:vals=lat.sym-offset", Bad);
-    refused("^hist:keys=pid:vals=lat.sym-offsets", Bad);
-    refused("hist:keys=pid:vals=^lat.symXoffset", Bad);
     accepted("hist:keys=pid.sym-offset-1:x=lat.sym-offset");
-    for modifier in ["log2", "buckets=10"] {
-        refused(&format!("hist:keys=pid:x=^lat.{modifier}"), Bad);
-    }
     for modifier in ["hex", "sym", "syscall", "usecs"] {
         accepted(&format!("hist:keys=pid:x=lat.{modifier}"));
     }
     accepted("hist:keys=pid:vals=common_pid.execname,lat.hex");
-
     accepted("hist:keys=stack.stacktrace");
-    refused("hist:keys=^pid.stacktrace", Bad);
-    refused("hist:keys=a.b.^pid.stacktrace", Bad);
-    refused("hist:keys=^nosuch.stacktrace", ErrorText::FieldNotFound);
-    // Of a qualified name, only the system is left.
-    refused("hist:keys=pid:vals=lat,^ab.b.lat.log2", Bad);
 }
 
 #[test]
 fn keys_and_values() {
     accepted("hist:keys=pid,prio,lat");
-    use HintText::*;
-    silent(
-        "hist:keys=pid,prio,lat,pid,prio,lat,pid,prio,^id",
-        TooManyKeys,
-        EINVAL,
-    );
-    silent(
-        "hist:keys=pid,prio,lat,pid,prio,lat,pid,prio,^",
-        TooManyKeys,
-        EINVAL,
-    );
-    // Errors of the others come before the one about their number.
-    refused(
-        "hist:keys=pid,prio,lat,^nosuch,id",
-        ErrorText::FieldNotFound,
-    );
-    silent("hist:keys=common_comm,^common_comm", KeysTooLong, EINVAL);
     accepted("hist:keys=common_comm,common_stacktrace");
     accepted("hist:keys=stacktrace");
-    refused("hist:keys=^stacktrace.hex", ErrorText::FieldNotFound);
-    refused("hist:keys=pid:vals=^stacktrace", ErrorText::FieldNotFound);
     accepted("hist:keys=1,name");
 
     let vals = |vals: &str| {
@@ -646,24 +487,18 @@ fn keys_and_values() {
     assert_eq!(vals("lat,id,hitcount,hitcount"), (2, None));
     assert_eq!(vals("hitcount,lat,id,prio"), (3, None));
     assert_eq!(vals("hitcount,hitcount,hitcount,lat"), (3, None));
-    let too_many = |caret| Some(Error::own(TooManyVals, "hist:keys=pid:vals=".len() + caret));
+    let too_many = |caret| {
+        Some(Error::own(
+            HintText::TooManyVals,
+            "hist:keys=pid:vals=".len() + caret,
+        ))
+    };
     let eight = "lat,id,lat,id,lat,id,lat,id";
     assert_eq!(vals(eight), (8, None));
     assert_eq!(vals(&format!("{eight},hitcount")), (8, None));
     assert_eq!(vals(&format!("{eight},prio")), (8, too_many(28)));
     assert_eq!(vals(&format!("{eight},")), (8, too_many(28)));
-    silent(
-        "hist:keys=nosuch:vals=lat,id,lat,id,lat,id,lat,id,^prio",
-        TooManyVals,
-        EINVAL,
-    );
-    refused(
-        "hist:keys=qq:vals=lat,^nosuch,prio",
-        ErrorText::FieldNotFound,
-    );
 
-    refused("^hist:keys=nosuch:nohitcount", ErrorText::NeedNohcVal);
-    refused("^hist:keys=pid:NOHC:vals=hitcount", ErrorText::NeedNohcVal);
     accepted("hist:keys=pid:NOHC:vals=hitcount,lat");
     accepted("hist:keys=pid:NOHC:vals=hitcount.percent");
 }
@@ -673,52 +508,6 @@ fn sort() {
     accepted("hist:keys=pid,prio:vals=lat:sort=lat,pid.descending");
     accepted("hist:keys=pid.hex:sort=pid.ascending,hitcount.descending");
     accepted("hist:keys=pid:vals=lat+1,prio.hex:sort=lat+1,prio");
-    refused("hist:keys=pid:sort=^nosuch", ErrorText::InvalidSortField);
-    refused(
-        "hist:keys=pid:sort=^nosuch.wrong",
-        ErrorText::InvalidSortField,
-    );
-    refused(
-        "hist:keys=pid:^xx=lat:sort=pid,xx",
-        ErrorText::InvalidSortField,
-    );
-    refused(
-        "hist:keys=pid:sort=pid.^hex",
-        ErrorText::InvalidSortModifier,
-    );
-    refused(
-        "hist:keys=pid:sort=pid.^ascendingly",
-        ErrorText::InvalidSortModifier,
-    );
-    refused(
-        "hist:keys=pid:sort=hitcount.^descending.ascending",
-        ErrorText::InvalidSortModifier,
-    );
-    refused("^hist:keys=pid:sort=pid.", ErrorText::InvalidSortModifier);
-    refused("hist:keys=pid:^sort=,pid", ErrorText::EmptySortField);
-    refused("hist:keys=pid:^sort=pid,", ErrorText::EmptySortField);
-    refused("hist:keys=pid:^sort=.descending", ErrorText::EmptySortField);
-    refused(
-        "hist:keys=pid:^sort=pid,.descending",
-        ErrorText::EmptySortField,
-    );
-    refused(
-        "hist:keys=pid:^sort=pid,nosuch,pid",
-        ErrorText::TooManySortFields,
-    );
-    refused(
-        "hist:keys=pid:^sort=pid,.x,pid",
-        ErrorText::TooManySortFields,
-    );
-    refused("hist:keys=pid:^sort=pid,pid,", ErrorText::TooManySortFields);
-    // The first name is checked before their number.
-    refused(
-        "hist:keys=pid:sort=^nosuch,pid,pid",
-        ErrorText::InvalidSortField,
-    );
-    refused("hist:keys=pid:^sort=pid,,pid", ErrorText::EmptySortField);
-    // The last one counts, but the caret goes to the first.
-    refused("hist:^sort=a:keys=pid:sort=pid,", ErrorText::EmptySortField);
 }
 
 #[test]
@@ -740,44 +529,12 @@ fn assignments() {
         ]
     );
 
-    refused("hist:keys=pid:x=1,^zz", ErrorText::MalformedAssignment);
-    refused("^hist:keys=pid:x=1,", ErrorText::MalformedAssignment);
-    refused("^hist:keys=pid:x=,y=1", ErrorText::FieldNotFound);
-    // Values are checked after the syntax of assignments, and before their meaning.
-    refused(
-        "hist:keys=nosuch1:vals=nosuch2:x=1,^zz",
-        ErrorText::MalformedAssignment,
-    );
-    refused(
-        "hist:keys=nosuch1:vals=^nosuch2:x=nosuch3",
-        ErrorText::FieldNotFound,
-    );
-    refused("hist:keys=nosuch1:x=^nosuch2", ErrorText::FieldNotFound);
-    refused("hist:keys=pid:^ts=1:ts=2", ErrorText::DuplicateVar);
-
     let many = |count: usize, separator: &str| {
         let vars: Vec<_> = (0..count).map(|i| format!("v{i:02}=pid")).collect();
         vars.join(separator)
     };
     accepted(&format!("hist:keys=pid:{}", many(16, ",")));
     accepted(&format!("hist:keys=pid:{}", many(16, ":")));
-    refused(
-        &format!("hist:keys=pid:{}:^x=pid", many(16, ":")),
-        ErrorText::TooManyVars,
-    );
-    refused(
-        &format!("hist:keys=pid:{}:^xx=pid", many(16, ",")),
-        ErrorText::TooManyVars,
-    );
-    // C ignores assignments after the sixteenth of a token; rhist refuses them.
-    refused(
-        &format!("hist:keys=pid:{},^xx=pid", many(16, ",")),
-        ErrorText::TooManyVars,
-    );
-    refused(
-        &format!("hist:keys=pid:{},^xx", many(16, ",")),
-        ErrorText::MalformedAssignment,
-    );
 }
 
 /// An expression with parentheses around everything, so that its shape shows.
@@ -839,75 +596,10 @@ fn expressions() {
 }
 
 #[test]
-fn bad_expressions() {
-    use HintText::*;
-    for written in [
-        "a^+", "^+a", "^+", "a^*", "^*", "^/a", "a^-", "a+b^-", "a^--b", "a^++b", "*^+",
-    ] {
-        silent(
-            &format!("hist:keys=pid:x={}", written.replace(['a', 'b'], "lat")),
-            NoOperand,
-            EINVAL,
-        );
-    }
-    for written in ["^-", "^-5", "^-lat", "^-(lat", "^-lat)", "^-(", "^-)"] {
-        silent(&format!("hist:keys=pid:x={written}"), UnaryMinus, EINVAL);
-    }
-    silent("hist:keys=pid:x=-^-", NoOperand, EINVAL);
-    silent("hist:keys=pid:x=^-lat+1", UnaryMinus, EINVAL);
-    // Both operands must exist before one of them is checked.
-    silent("hist:keys=pid:x=nosuch^+", NoOperand, EINVAL);
-    refused("hist:keys=pid:x=^nosuch+lat*", ErrorText::FieldNotFound);
-    silent("hist:keys=pid:x=lat^*+nosuch", NoOperand, EINVAL);
-
-    use ErrorText::UnaryMinusSubexpr as Unary;
-    refused("hist:keys=common_pid:x=-(^1)+2", Unary);
-    refused("hist:keys=common_pid:x=-(^lat)*lat", Unary);
-    refused("hist:keys=pid:x=-(^lat)lat", Unary);
-    refused("hist:keys=pid:x=-)^())(", Unary);
-
-    use ErrorText::TooManySubexpr as TooMany;
-    refused("hist:keys=common_pid:x=32+^10*3/20-4", TooMany);
-    refused("hist:keys=common_pid:x=^1+2+3+4+5", TooMany);
-    refused("hist:keys=pid:x=^-(lat)-1-2-3", TooMany);
-    refused("hist:keys=pid:x=-(^1+2+3+4)", TooMany);
+fn limits_of_expressions() {
     accepted("hist:keys=pid:x=-(1+2+3)");
     accepted("hist:keys=pid:x=1+2+3+4:vals=1+2+3+4,4+3+2+1");
-    // Operands left of an operator that exceeds the limit are checked before it.
-    refused("hist:keys=pid:x=^nosuch+1+2*3*4", ErrorText::FieldNotFound);
-    refused("hist:keys=pid:x=lat+1+^2*7*4", TooMany);
-
-    refused("hist:keys=^1x", ErrorText::ExpectNumber);
-    refused("hist:keys=^1.2.$x", ErrorText::ExpectNumber);
-    refused("hist:keys=pid:x=lat+^08", ErrorText::ExpectNumber);
-    refused(
-        "hist:keys=pid:x=^18446744073709551616",
-        ErrorText::ExpectNumber,
-    );
     accepted("hist:keys=pid:x=18446744073709551615");
-
-    use ErrorText::InvalidStrOperand as Str;
-    refused("hist:keys=pid:x=^name+1", Str);
-    refused("hist:keys=pid:x=1+^name", Str);
-    refused("hist:keys=pid:x=-(^name)", Str);
-    refused("hist:keys=pid:x=lat-^ab.b.name", Str);
-    refused("hist:keys=pid:x=^common_comm+nosuch", Str);
-
-    refused(
-        "^hist:keys=pid:x=common_timestamp.usecs-lat",
-        ErrorText::TimestampMismatch,
-    );
-    refused(
-        "^hist:keys=pid:x=common_timestamp.usecs/1000",
-        ErrorText::TimestampMismatch,
-    );
-    refused("hist:keys=pid:x=1/^0.usecs", ErrorText::ExpectNumber);
-
-    let (_, result) = outcome("hist:keys=common_pid:x=3/0");
-    assert_eq!(result, Err(EDOM));
-    refused("hist:keys=common_pid:x=3/^0", ErrorText::DivisionByZero);
-    refused("hist:keys=common_pid:x=lat/^0x0", ErrorText::DivisionByZero);
-    refused("hist:keys=pid:x=^name/0", Str);
 }
 
 #[test]
@@ -1008,52 +700,7 @@ fn actions() {
 }
 
 #[test]
-fn bad_actions() {
-    use ErrorText::*;
-    refused("hist:keys=pid:onmatch(^sched.sched_waking", NoClosingParen);
-    refused("^hist:keys=pid:onmatch(", NoClosingParen);
-    refused("hist:keys=pid:onmatch(^sched).save(pid)", SubsysNotFound);
-    refused(
-        "hist:keys=pid:onmatch(sched.^nosuch).save(pid)",
-        InvalidSubsysEvent,
-    );
-    refused("hist:keys=pid:onmatch(sched.^nosuch)", InvalidSubsysEvent);
-    use HintText::HandlerNotClosed;
-    silent("hist:keys=pid:onmax($x^", HandlerNotClosed, EINVAL);
-    silent(
-        "hist:keys=pid:onchange($x.save(pid^",
-        HandlerNotClosed,
-        EINVAL,
-    );
-    refused("^hist:keys=pid:onmax($x)", ActionNotFound);
-    refused("^hist:keys=pid:onmax($x)save(pid)", ActionNotFound);
-    refused("^hist:keys=pid:onmax($x).save", ActionNotFound);
-    refused(
-        "^hist:keys=pid:onmatch(sched.sched_waking).",
-        ActionNotFound,
-    );
-    refused("hist:keys=pid:onmax($x).snapshot(^abc", NoClosingParen);
-    refused("^hist:keys=pid:onmax($x).snapshot(", NoClosingParen);
-    refused(
-        "hist:keys=pid:onmatch(sched.sched_waking).^save(pid)",
-        ActionMismatch,
-    );
-    refused(
-        "hist:keys=pid:onmatch(sched.sched_waking).^savexyz(pid)",
-        ActionMismatch,
-    );
-    refused(
-        "hist:keys=pid:onmatch(sched.sched_waking).^snapshot()",
-        ActionMismatch,
-    );
-    refused("^hist:keys=pid:onmax($x).save()", InvalidParam);
-    refused("^hist:keys=pid:onmax($x).trace( )", InvalidParam);
-    refused(
-        "^hist:keys=pid:onmatch(sched.sched_waking).save()",
-        InvalidParam,
-    );
-    refused("hist:keys=pid:onmax($x).latency(pid, ^z )", InvalidParam);
-    refused("^hist:keys=pid:onmax($x).latency(pid,)", InvalidParam);
+fn limits_of_actions() {
     // Accepted, but with an entry in the log.
     let note = |marked: &str| {
         let (before, after) = marked.split_once('^').unwrap_or((marked, ""));
@@ -1075,56 +722,9 @@ fn bad_actions() {
     let params = |count: usize| vec!["ab"; count].join(",");
     accepted(&format!("hist:keys=pid:onmax($x).save({})", params(64)));
     accepted(&format!("hist:keys=pid:onmax($x).trace({})", params(65)));
-    refused(
-        &format!("^hist:keys=pid:onmax($x).save({})", params(65)),
-        TooManyParams,
-    );
-    refused(
-        &format!("^hist:keys=pid:onmax($x).trace({})", params(66)),
-        TooManyParams,
-    );
-    refused(
-        &format!("^hist:keys=pid:onmax($x).ab({})", params(65)),
-        TooManyParams,
-    );
 
     let many = |count: usize| ":onmax($x).save(pid)".repeat(count);
     accepted(&format!("hist:keys=pid{}", many(8)));
-    silent(
-        &format!("hist:keys=pid{}:^onmax($x).save(pid)", many(8)),
-        HintText::TooManyActions,
-        EINVAL,
-    );
-
-    // Actions are checked before assignments and fields, including their event.
-    refused("^hist:keys=qq:vals=qq:x=1,zz:onmax($x)", ActionNotFound);
-    refused(
-        "hist:keys=qq:x=1,zz:onmatch(sched.^no).ab(pid)",
-        InvalidSubsysEvent,
-    );
-    refused(
-        "hist:keys=qq:x=1,^zz:onmatch(sched.sched_waking).ab(pid)",
-        MalformedAssignment,
-    );
-    refused(
-        "hist:keys=^nosuch:onmatch(sched.sched_waking).ab(pid)",
-        FieldNotFound,
-    );
-    refused(
-        "hist:keys=pid:onmatch(sched.^no).ab(pid):onmax(x",
-        InvalidSubsysEvent,
-    );
-    silent(
-        "hist:keys=pid:onmatch(sched.sched_waking).ab(pid):onmax(x^",
-        HandlerNotClosed,
-        EINVAL,
-    );
-    refused(
-        "^hist:keys=pid:onmatch(sched.sched_waking).ab(pid):onmax(x).y",
-        ActionNotFound,
-    );
-    // With a `=` it is an assignment, and `b)` is a field.
-    refused("hist:keys=pid:onmax($x).save(a=^b)", FieldNotFound);
 }
 
 #[test]

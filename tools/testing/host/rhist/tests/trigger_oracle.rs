@@ -8,6 +8,7 @@
 mod oracle;
 #[path = "trigger/strategy.rs"]
 mod strategy;
+mod table;
 #[path = "trigger/walk.rs"]
 mod walk;
 
@@ -190,7 +191,8 @@ fn verdict(written: &[u8]) -> String {
 
 fn commands() -> Vec<Vec<u8>> {
     let mut runner = TestRunner::default();
-    let mut commands = Vec::new();
+    let rows = table::rows(&["fields", "host"]).into_iter();
+    let mut commands: Vec<_> = rows.map(|row| row.command).collect();
     let bytes = vec(
         any::<u8>().prop_filter("ends the line", |byte| !b"\0\n".contains(byte)),
         0..40,
