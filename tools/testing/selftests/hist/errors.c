@@ -471,7 +471,7 @@ static void check_row(const char *event, const char *error_name, const char *mar
 	free_log(&c);
 }
 
-/* Checks the rows of errors.tsv, which says what they mean. */
+/* Checks the rows of errors.tsv; its head describes them. */
 static void table(void)
 {
 	const char *folder = getenv("FOLDER"), *synthetic = pathf("%s/synthetic_events", kernel_dir());

@@ -5,8 +5,8 @@
  * Scenes of triggers, played to the kernel's own implementation and then to ours, since both use
  * the same synthetic events. After each line errno, error_log and the lines of all triggers are the
  * same; after events the histograms, hist_debug where the kernel has it, and the records of the
- * synthetic events; in scenes from files the histograms after each command. At the end nothing is
- * left.
+ * synthetic events; in scenes from files histograms and hist_debug after each command. At the end
+ * nothing is left.
  *
  * First come the scenes in the files scenes/NAME.scene, with a point for each line, then N that
  * scenes.h makes from random numbers with seed S. Known differences are listed in known[]; a scene
@@ -429,6 +429,7 @@ static void append_piece(struct pieces *pieces, const char *format, ...)
 static struct events {
 	unsigned int count, made;
 	char paths[16][64], synthetic[8][24];
+	bool others[16];		/* hit by others, too: not ours, getpgid or getsid */
 	bool times_tracked;
 	unsigned int timed;
 	char times[16][24];		/* fields of synthetic events that get times */
@@ -456,8 +457,11 @@ static void add_event(const char *path)
 	for (unsigned int i = 0; i < events.count; i++)
 		if (!strcmp(events.paths[i], path))
 			return;
-	if (events.count < 16)
+	if (events.count < 16) {
+		events.others[events.count] = strncmp(path, "rhist_events/", 13) && strncmp(path, "synthetic/", 10) &&
+					      strncmp(path, "syscalls/sys_enter_get", 22);
 		snprintf(events.paths[events.count++], sizeof(*events.paths), "%s", path);
+	}
 }
 
 /* The name of the nth field of a synthetic event, or an empty one. */
@@ -620,8 +624,8 @@ static char *file_of_events(const char *dir, const char *name)
 	for (unsigned int i = 0; i < events.count; i++) {
 		char *text = slurp(pathf("%s/events/%s/%s", dir, events.paths[i], name));
 
-		/* The list of available commands may differ. */
-		if (text && *text && !(*text == '#' && !strcmp(name, "trigger")))
+		/* The list of available commands may differ, and so may the hits of others. */
+		if (text && *text && !(*text == '#' && !strcmp(name, "trigger")) && !(events.others[i] && !strcmp(name, "hist")))
 			append_piece(&all, "%s:\n%s", events.paths[i], text);
 		free(text);
 	}
@@ -688,20 +692,17 @@ static char *answer_to(const char *dir, const char *file, const char *text, size
 	return answer.text;
 }
 
+/* Adds the histograms, and hist_debug, which some kernels lack. */
 static void look(const char *dir, unsigned int line, struct transcript *t)
 {
-	char *debug = file_of_events(dir, "hist_debug");
+	char *debug;
 
 	note_down(t, HIST, line, without_varying(file_of_events(dir, "hist")));
-	/* Some kernels lack it. */
-	if (access(pathf("%s/events/rhist_events/wake/hist_debug", kernel_dir()), F_OK)) {
-		free(debug);
-	} else {
-		debug = without_addresses(debug);
-		as_c_debugs(debug);
-		note_down(t, DEBUG, line, debug);
-	}
-	note_down(t, EMITTED, line, without_varying(emitted()));
+	if (access(pathf("%s/events/rhist_events/wake/hist_debug", kernel_dir()), F_OK))
+		return;
+	debug = without_addresses(file_of_events(dir, "hist_debug"));
+	as_c_debugs(debug);
+	note_down(t, DEBUG, line, debug);
 }
 
 static void fire(const char *orders)
@@ -901,6 +902,7 @@ static void play(const struct scene *scene, const char *dir, struct transcript *
 		} else if (!strcmp(word, "fire")) {
 			fire(line);
 			look(dir, i, t);
+			note_down(t, EMITTED, i, without_varying(emitted()));
 		} else if (!strcmp(word, "enable")) {
 			enable(line, true);
 		} else if (!strcmp(word, "remove")) {
@@ -921,7 +923,7 @@ static void play(const struct scene *scene, const char *dir, struct transcript *
 			note("no line of a scene: %s", scene->lines[i]);
 		}
 		if (scene->written && path)
-			note_down(t, HIST, i, without_varying(file_of_events(dir, "hist")));
+			look(dir, i, t);
 	}
 	t->left = !remove_all(scene, dir);
 }

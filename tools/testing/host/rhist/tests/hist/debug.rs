@@ -1,58 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The `hist_debug` file to the byte.
+//! Blocks of the `hist_debug` file. Guests compare whole files with C (`scenes/debug.scene`).
 
 use kernel::sync::Arc;
 use rhist::hist::show;
 use rhist::hist::Histogram;
 
 use super::events::*;
-use super::world::*;
 
 fn hist_debug_file(hists: &[&Arc<Histogram>]) -> String {
     let views = hists.iter().map(|hist| view(hist));
     text(|out| show::hist_debug_file(out, views))
-}
-
-#[test]
-fn basic() {
-    let hist = hist(&sched_waking(), "keys=pid");
-    assert_eq!(
-        hist_debug_file(&[&hist]),
-        "\
-# event histogram
-#
-# trigger info: hist:keys=pid:vals=hitcount:sort=hitcount:size=2048 [active]
-#
-
-hist_data: (ptr)
-
-  n_vals: 1
-  n_keys: 1
-  n_fields: 2
-
-  val fields:
-
-    hist_data->fields[0]:
-      flags:
-        VAL: HIST_FIELD_FL_HITCOUNT
-      type: u64
-      size: 8
-      is_signed: 0
-      function: hist_field_counter()
-
-  key fields:
-
-    hist_data->fields[1]:
-      flags:
-        HIST_FIELD_FL_KEY
-      ftrace_event_field name: pid
-      type: pid_t
-      size: 8
-      is_signed: 1
-      function: hist_field_s32()
-"
-    );
 }
 
 #[test]
@@ -109,92 +67,6 @@ fn keys() {
     }
 }
 
-/// The example of the kernel's Documentation/trace/histogram-design.rst, with the lines that it
-/// lacks.
-#[test]
-fn values_and_keys() {
-    use rhist::event::FilterType::Other;
-    let event = event(
-        "kmem",
-        "kmalloc",
-        &[
-            ("unsigned long", "call_site", 8, 8, false, Other),
-            ("size_t", "bytes_req", 24, 8, false, Other),
-            ("size_t", "bytes_alloc", 32, 8, false, Other),
-        ],
-    );
-    let hist = hist(
-        &event,
-        "keys=common_pid,call_site.log2,5:values=bytes_req,bytes_alloc.hex,hitcount",
-    );
-    let block = |n, kind: &str, rest: &[(&str, &str)]| {
-        let mut block = format!("\n    hist_data->fields[{n}]:\n      flags:\n        {kind}\n");
-        for (name, value) in rest {
-            block += &format!("      {name}: {value}\n");
-        }
-        block
-    };
-    let number = |name, type_, signed, function| {
-        [
-            ("ftrace_event_field name", name),
-            ("type", type_),
-            ("size", "8"),
-            ("is_signed", signed),
-            ("function", function),
-        ]
-    };
-    let rest = |file: &str| file.split_once("#\n\n").unwrap().1.to_string();
-    assert_eq!(
-        rest(&hist_debug_file(&[&hist])),
-        [
-            "hist_data: (ptr)\n\n  n_vals: 3\n  n_keys: 3\n  n_fields: 6\n\n  val fields:\n".into(),
-            block(
-                0,
-                "VAL: HIST_FIELD_FL_HITCOUNT",
-                &[
-                    ("type", "u64"),
-                    ("size", "8"),
-                    ("is_signed", "0"),
-                    ("function", "hist_field_counter()")
-                ]
-            ),
-            block(
-                1,
-                "VAL: normal u64 value",
-                &number("bytes_req", "size_t", "0", "hist_field_u64()")
-            ),
-            block(
-                2,
-                "VAL: normal u64 value",
-                &number("bytes_alloc", "size_t", "0", "hist_field_u64()")
-            ),
-            "\n  key fields:\n".into(),
-            block(
-                3,
-                "HIST_FIELD_FL_KEY",
-                &number("common_pid", "int", "1", "hist_field_s32()")
-            ),
-            block(
-                4,
-                "HIST_FIELD_FL_KEY",
-                &number("call_site", "unsigned long", "0", "hist_field_log2()")
-            ),
-            block(
-                5,
-                "HIST_FIELD_FL_KEY\n        HIST_FIELD_FL_CONST",
-                &[
-                    ("constant", "5"),
-                    ("type", "u64"),
-                    ("size", "8"),
-                    ("is_signed", "0"),
-                    ("function", "hist_field_const()")
-                ]
-            ),
-        ]
-        .concat()
-    );
-}
-
 #[test]
 fn expressions() {
     // Expression, type, signedness, function.
@@ -220,44 +92,4 @@ fn expressions() {
         );
         assert_eq!(block, expected, "{key}");
     }
-}
-
-/// Checks the file of `sched_switch` with this trigger, when `sched_waking` has another.
-fn check(waking: &str, switch: &str, expected: &str) {
-    let world = World::usual();
-    world.add("sched_waking", waking);
-    world.add("sched_switch", switch);
-    assert_eq!(world.hist_debug("sched_switch"), expected);
-}
-
-const WAKING: &str = "hist:keys=pid:ts0=common_timestamp.usecs,c=comm,s=common_stacktrace,k=10";
-
-#[test]
-fn variables() {
-    check(
-        WAKING,
-        "hist:keys=next_pid:a=$ts0,b=$k*2,c=sched.sched_waking.$c,d=$s,e=-(next_prio),f=common_pid.execname,g=$k:\
-         vals=$ts0,next_prio",
-        include_str!("debug/variables"),
-    );
-}
-
-#[test]
-fn actions() {
-    check(
-        WAKING,
-        "hist:keys=next_pid:lat=common_timestamp.usecs-$ts0:onmax($lat).save(next_comm,prev_pid):\
-         onchange($lat).small(prev_prio):onmatch(sched.sched_waking).small(target_cpu)",
-        include_str!("debug/actions"),
-    );
-}
-
-/// As in C, the text of a histogram ends at a field variable that is not a field of the event.
-#[test]
-fn field_variables_that_are_no_fields() {
-    check(
-        "hist:keys=pid",
-        "hist:keys=next_pid:onmatch(sched.sched_waking).stacked(common_stacktrace,common_timestamp)",
-        include_str!("debug/field_variables"),
-    );
 }
