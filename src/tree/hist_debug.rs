@@ -8,8 +8,10 @@ use super::{
         view,
         KernelNames, //
     },
-    OpenState,
-    Tree, //
+    state::{
+        OpenState,
+        Tree, //
+    },
 };
 use crate::{
     hist::show,

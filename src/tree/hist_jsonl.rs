@@ -9,8 +9,10 @@ use super::{
         view,
         KernelNames, //
     },
-    OpenState,
-    Tree, //
+    state::{
+        OpenState,
+        Tree, //
+    },
 };
 use crate::{
     hist::show::{

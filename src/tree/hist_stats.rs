@@ -4,8 +4,10 @@
 
 use super::{
     contents::Shown,
-    OpenState,
-    Tree, //
+    state::{
+        OpenState,
+        Tree, //
+    },
 };
 use crate::{
     hist::show,

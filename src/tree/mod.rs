@@ -7,73 +7,27 @@
 
 mod contents;
 mod error_log;
+mod error_logs;
 mod hist;
 mod hist_debug;
 mod hist_jsonl;
+mod hist_poll;
 mod hist_stats;
 mod names;
 mod show_event_triggers;
+mod state;
 mod trigger;
 mod user_events_data;
 mod user_events_status;
 
-use crate::{
-    engine::Engine,
-    mirror::{
-        Dir,
-        Overlay,
-        OverlayFile, //
-    },
-    rust::{
-        boot::{
-            boot_id,
-            BootId, //
-        },
-        tracefs::SpecialFops, //
-    },
-    user_events::UserEvents, //
+use crate::mirror::{
+    Dir,
+    Overlay,
+    OverlayFile, //
 };
 use contents::Shown;
-use error_log::ErrorLogs;
-use hist::HistPollState;
-use kernel::{
-    prelude::*,
-    sync::{
-        atomic::Atomic,
-        Arc, //
-    },
-};
-
-/// State of an open file. Only `hist` has one.
-type OpenState = Option<HistPollState>;
-
-/// State shared by the files.
-pub(crate) struct Tree {
-    engine: Engine,
-    error_logs: ErrorLogs,
-    /// Number of times that a `hist` or `hist_jsonl` file was read.
-    reads: Atomic<u64>,
-    boot_id: Option<BootId>,
-    user_events: Arc<UserEvents>,
-    user_events_data: Arc<SpecialFops>,
-}
-
-impl Tree {
-    pub(crate) fn new(
-        engine: Engine,
-        user_events: Arc<UserEvents>,
-        user_events_data: Arc<SpecialFops>,
-    ) -> Result<Self> {
-        Ok(Self {
-            engine,
-            error_logs: ErrorLogs::new()?,
-            reads: Atomic::new(0),
-            boot_id: boot_id(),
-            user_events,
-            user_events_data,
-        })
-    }
-}
+use state::OpenState;
+pub(crate) use state::Tree;
 
 impl Overlay for Tree {
     type Contents = Shown;

@@ -4,9 +4,11 @@
 
 use super::{
     contents::Shown,
+    state::{
+        OpenState,
+        Tree, //
+    },
     trigger,
-    OpenState,
-    Tree, //
 };
 use crate::{
     hist::show,

@@ -2,7 +2,7 @@
 
 //! `user_events_data`: the file that programs register and write user events with.
 
-use super::Tree;
+use super::state::Tree;
 use crate::{
     mirror::{
         FileOps,

@@ -5,8 +5,10 @@
 
 use super::{
     contents::Shown,
-    OpenState,
-    Tree, //
+    state::{
+        OpenState,
+        Tree, //
+    },
 };
 use crate::{
     mirror::{

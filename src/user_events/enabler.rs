@@ -30,12 +30,15 @@ use super::{
         EventUse,
         UserEvent, //
     },
-    quota::Charge,
-    service::UserEvents, //
+    quota::{
+        Charge,
+        Quota, //
+    },
 };
 use crate::{
     errno::eaddrinuse,
     rust::{
+        queue::Queue,
         tracefs::ModulePin,
         user_mm::{
             wait_for_forks,
@@ -101,7 +104,7 @@ fn after((mm, addr, bit): BitKey) -> BitKey {
 #[pin_data]
 pub(super) struct UserEventMm {
     memory: UserMm,
-    events: Arc<UserEvents>,
+    enablers: Arc<Enablers>,
     /// Writes late bits.
     #[pin]
     writing: DelayedWork<UserEventMm, WRITING>,
@@ -130,13 +133,13 @@ impl_has_work! {
 impl UserEventMm {
     /// Creates the state for the mm of the running task, without bits. Called without locks; fails
     /// as [`UserMm::current`].
-    fn current(events: &Arc<UserEvents>) -> Result<Arc<Self>> {
+    fn current(enablers: &Arc<Enablers>) -> Result<Arc<Self>> {
         let module = ModulePin::new()?;
         let memory = UserMm::current()?;
         Arc::pin_init(
             pin_init!(Self {
                 memory,
-                events: events.clone(),
+                enablers: enablers.clone(),
                 writing <- new_delayed_work!("rhist::UserEventMm::writing"),
                 waiting <- new_work!("rhist::UserEventMm::waiting"),
                 delay: Atomic::new(RETRY),
@@ -148,7 +151,7 @@ impl UserEventMm {
 
     /// Queues the work that writes late bits. Called with [`Enablers::bits`] locked.
     fn write_soon(self: &Arc<Self>) {
-        let writing = &self.events.writing;
+        let writing = &self.enablers.writing;
         match self.delay.xchg(RETRY, Relaxed) {
             // Pending work writes all late bits, and is due soon.
             RETRY => drop(writing.get().enqueue::<Arc<Self>, WRITING>(self.clone())),
@@ -167,10 +170,10 @@ impl UserEventMm {
     /// Queues the work that writes late bits again, after a delay that gets longer each time.
     /// Called without locks.
     fn write_later(self: &Arc<Self>) {
-        let _bits = self.events.enablers.bits.lock();
+        let _bits = self.enablers.bits.lock();
         let delay = self.delay.load(Relaxed);
         self.delay.store(delay.saturating_mul(2), Relaxed);
-        let queue = self.events.writing.get();
+        let queue = self.enablers.writing.get();
         // Fails if the work is pending, which then writes all late bits.
         let _ = queue.enqueue_delayed::<Arc<Self>, WRITING>(self.clone(), msecs_to_jiffies(delay));
     }
@@ -180,7 +183,7 @@ impl WorkItem<WRITING> for UserEventMm {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
-        let enablers = &this.events.enablers;
+        let enablers = &this.enablers;
         let [mut from, to] = keys_of(this.memory.id());
         // The page of the last bit that could not be written, and the error. Bits come in the order
         // of their addresses.
@@ -200,7 +203,7 @@ impl WorkItem<WRITING> for UserEventMm {
                 Err(EXDEV) => {
                     enabler.waits.store(true, Relaxed);
                     waits = true;
-                    let queue = this.events.waiting.get();
+                    let queue = enablers.waiting.get();
                     let _ = queue.enqueue::<Arc<Self>, WAITING>(this.clone());
                 }
                 // On other errors the process has exited, unmapped the page or made it read-only.
@@ -226,7 +229,7 @@ impl WorkItem<WAITING> for UserEventMm {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
-        let enablers = &this.events.enablers;
+        let enablers = &this.enablers;
         let [mut from, to] = keys_of(this.memory.id());
         while let Some(enabler) = enablers.next(&mut from, to, |enabler| &enabler.waits) {
             if enablers.write_late(&enabler, UserMm::fault_in) == Err(EAGAIN) {
@@ -367,6 +370,11 @@ fn visit<K: Copy + Ord>(
 /// The enable bits of all processes.
 #[pin_data]
 pub(super) struct Enablers {
+    /// Queue for work that does not wait for programs.
+    writing: Queue,
+    /// Queue for work that a program can delay for any time, by a page fault.
+    waiting: Queue,
+    quota: Arc<Quota>,
     /// Innermost lock of user events. Nests inside event_mutex, which is held when an event is
     /// enabled or disabled.
     #[pin]
@@ -374,12 +382,27 @@ pub(super) struct Enablers {
 }
 
 impl Enablers {
-    pub(super) fn new() -> impl PinInit<Self> {
+    /// Fails with `ENOMEM`.
+    pub(super) fn new(quota: &Arc<Quota>) -> Result<Arc<Self>> {
         let bits = Bits {
             by_mm: RBTree::new(),
             by_event: RBTree::new(),
         };
-        pin_init!(Self { bits <- kernel::new_mutex!(bits) })
+        Arc::pin_init(
+            try_pin_init!(Self {
+                writing: Queue::new()?,
+                waiting: Queue::new()?,
+                quota: quota.clone(),
+                bits <- kernel::new_mutex!(bits),
+            }? Error),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Waits until no work is queued or running. Sleeps.
+    pub(super) fn drain(&self) {
+        self.writing.drain();
+        self.waiting.drain();
     }
 
     /// Returns whether the running process has registered this bit.
@@ -396,7 +419,7 @@ impl Enablers {
     /// `EADDRINUSE` if the process has registered the bit already; `ENOMEM`, which as in C is also
     /// returned if the page cannot be written to; `EINTR` or `ERESTARTSYS` if the task is being
     /// killed.
-    pub(super) fn add(&self, place: UserBit, event: EventUse, charge: Charge) -> Result {
+    pub(super) fn add(self: &Arc<Self>, place: UserBit, event: EventUse, charge: Charge) -> Result {
         // Wait until forks have copied the bits: children get those that exist at the fork.
         wait_for_forks()?;
         let known = self
@@ -406,7 +429,7 @@ impl Enablers {
             .map(|first| first.mm.clone());
         let mm = match known {
             Some(mm) => mm,
-            None => UserEventMm::current(event.state().events())?,
+            None => UserEventMm::current(self)?,
         };
         let new = NewEnabler::new(mm, place, event, charge)?;
         let pinned = place.pin().map_err(|_| ENOMEM)?;
@@ -524,7 +547,7 @@ impl Enablers {
     ///
     /// The errors of [`Charge::new`]; `ENOMEM`, or `EINTR` if the task is being killed. No bit is
     /// registered then.
-    pub(super) fn copy(&self, parent: MmId) -> Result {
+    pub(super) fn copy(self: &Arc<Self>, parent: MmId) -> Result {
         let copied = self.copy_some(parent);
         if copied.is_err() {
             self.remove_all(MmId::current());
@@ -533,7 +556,7 @@ impl Enablers {
     }
 
     /// As [`Enablers::copy`], but on failure some bits may be registered.
-    fn copy_some(&self, parent: MmId) -> Result {
+    fn copy_some(self: &Arc<Self>, parent: MmId) -> Result {
         let mut child = None;
         let mut originals = KVec::with_capacity(BATCH, GFP_KERNEL_ACCOUNT)?;
         let [mut from, to] = keys_of(parent);
@@ -548,10 +571,10 @@ impl Enablers {
             for original in originals.drain_all() {
                 let mm = match &child {
                     Some(mm) => mm,
-                    None => child.insert(UserEventMm::current(original.event.state().events())?),
+                    None => child.insert(UserEventMm::current(self)?),
                 };
                 let event = original.event.clone();
-                let charge = Charge::bit(&event.state().events().quota)?;
+                let charge = Charge::bit(&self.quota)?;
                 let new = NewEnabler::new(mm.clone(), original.place, event, charge)?;
                 let enabler = new.enabler.clone();
                 let mut bits = self.bits.lock();

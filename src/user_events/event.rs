@@ -9,13 +9,14 @@ use super::{
         normalized,
         UserFields, //
     },
-    quota::Charge,
-    service::UserEvents, //
-};
-#[cfg(doc)]
-use super::{
-    registry::UserEventRegistry,
-    status_page::StatusPage, //
+    quota::{
+        Charge,
+        Quota, //
+    },
+    status_page::{
+        StatusBit,
+        StatusPage, //
+    },
 };
 use crate::{
     rust::{
@@ -75,7 +76,7 @@ impl Name {
         Ok(Arc::new(name, GFP_KERNEL_ACCOUNT)?)
     }
 
-    /// The order of [`UserEventRegistry::by_name`]. Names are equal if only one of the events can
+    /// The order of `UserEventRegistry::by_name`. Names are equal if only one of the events can
     /// be registered: the fields of a multi-format event are part of its name.
     pub(super) fn order(&self, other: &Self) -> Ordering {
         let order = (self.multi, &self.name[..]).cmp(&(other.multi, &other.name[..]));
@@ -86,28 +87,30 @@ impl Name {
     }
 }
 
+/// The owner of events, which removes them when they are unused.
+pub(super) trait EventOwner: Send + Sync {
+    /// Updates the bits of programs after an event was enabled or disabled. Called with event_mutex
+    /// held.
+    fn changed(&self, event: &Arc<UserEvent>);
+
+    /// Queues the work that removes unused events. Does not sleep.
+    fn clean_up(self: Arc<Self>);
+}
+
 /// The state of a user event (`struct user_event`).
 pub(super) struct UserEventState {
     pub(super) name: Arc<Name>,
     fields: UserFields,
     pub(super) keep: Keep,
-    /// The number of its bit in the status page; 0 if none was free, or the event is removed.
-    /// Written by [`StatusPage`].
-    pub(super) status_bit: Atomic<u32>,
+    /// Its bit in the status page: none if all were taken, or the event is removed.
+    pub(super) status_bit: StatusBit,
     /// The number of [`EventUse`]s: in tables of open files, in enablers and temporary ones; or
     /// [`RETIRED`].
     uses: Atomic<u32>,
     /// The users that have enabled it: [`FTRACE`], [`PERF`]. Written with event_mutex held.
     pub(super) status: Atomic<u32>,
-    events: Arc<UserEvents>,
+    owner: Arc<dyn EventOwner>,
     _charge: Charge,
-}
-
-impl Drop for UserEventState {
-    fn drop(&mut self) {
-        // Needed if it was never listed.
-        self.events.status_page.take_back(self);
-    }
 }
 
 /// Flag of [`UserEventState::status`]: enabled in a trace instance.
@@ -124,21 +127,28 @@ impl UserEventState {
     /// Creates the state of an event with these fields, which is neither used nor enabled. Fails as
     /// [`Charge::event`].
     pub(super) fn new(
-        events: &Arc<UserEvents>,
+        owner: Arc<dyn EventOwner>,
+        page: &Arc<StatusPage>,
+        quota: &Arc<Quota>,
         name: &Arc<Name>,
         fields: UserFields,
         keep: Keep,
     ) -> Result<Self> {
         Ok(Self {
             name: name.clone(),
-            _charge: Charge::event(&events.quota, fields.len())?,
+            _charge: Charge::event(quota, fields.len())?,
             fields,
             keep,
-            status_bit: Atomic::new(0),
+            status_bit: StatusBit::new(page),
             uses: Atomic::new(0),
             status: Atomic::new(0),
-            events: events.clone(),
+            owner,
         })
+    }
+
+    /// Queues the removal of unused events. Does not sleep.
+    fn clean_up(&self) {
+        self.owner.clone().clean_up();
     }
 
     /// Returns whether the event is enabled anywhere.
@@ -155,11 +165,6 @@ impl UserEventState {
         self.keep != Keep::Privileged || user_event::may_keep()
     }
 
-    /// The number of its bit in the status page, if it has one.
-    pub(super) fn status_bit(&self) -> Option<u32> {
-        Some(self.status_bit.load(Relaxed)).filter(|&bit| bit != 0)
-    }
-
     pub(super) fn is_retired(&self) -> bool {
         self.uses.load(Acquire) == RETIRED
     }
@@ -167,11 +172,6 @@ impl UserEventState {
     /// The fields of the event.
     pub(super) fn fields(&self) -> &UserFields {
         &self.fields
-    }
-
-    /// The user events that this one belongs to.
-    pub(super) fn events(&self) -> &Arc<UserEvents> {
-        &self.events
     }
 }
 
@@ -183,14 +183,14 @@ impl UserEventOps for UserEventState {
         let of_ftrace = if instances > 0 { FTRACE } else { 0 };
         state.status.store(of_perf | of_ftrace, Release);
         if state.is_enabled() != was_enabled {
-            state.events.status_page.update(state);
-            state.events.enablers.update(event);
+            state.status_bit.update(|| state.is_enabled());
+            state.owner.changed(event);
         }
         // Pairs with the drop of the last use: at least one of the two sees that the event is
         // unused and disabled.
         cpu::smp_mb();
         if !state.in_use() && state.keep == Keep::No {
-            state.events.clean_up();
+            state.clean_up();
         }
     }
 
@@ -210,7 +210,7 @@ impl UserEventOps for UserEventState {
     }
 
     fn removed(event: &Arc<UserEvent>) {
-        event.state().events.clean_up();
+        event.state().clean_up();
     }
 
     fn matches(&self, system: Option<&[u8]>, name: &[u8], declaration: &[u8]) -> bool {
@@ -276,7 +276,7 @@ impl Drop for EventUse {
     fn drop(&mut self) {
         let state = self.state();
         if state.uses.fetch_sub(1, Full) == 1 && state.keep == Keep::No {
-            state.events.clean_up();
+            state.clean_up();
         }
     }
 }

@@ -2,15 +2,15 @@
 
 //! The fields of a user event: parsing, comparing and printing their declarations.
 
-use super::payload::Locator;
+use super::payload::{
+    Locator,
+    HEADER, //
+};
 use crate::{
     limits::USER_ARRAY_MAX,
     text::is_space, //
 };
 use kernel::prelude::*;
-
-/// Bytes of the header of a record (`struct trace_entry`), which is followed by the fields.
-pub const HEADER: u32 = 8;
 
 /// Maximum size of all fields of an event together, in bytes. The buffers of ftrace and perf take
 /// less.

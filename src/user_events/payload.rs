@@ -2,7 +2,8 @@
 
 //! Checks the dynamic fields of a payload before it is written to a buffer.
 
-use super::field::HEADER;
+/// Bytes of the header of a record (`struct trace_entry`), which is followed by the fields.
+pub(super) const HEADER: u32 = 8;
 
 /// A dynamic field (`__data_loc`, `__rel_loc`): 16 bits of offset, then 16 of length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,6 @@
 
 //! The list of all user events; adds and removes events.
 
-#[cfg(doc)]
-use super::quota::Charge;
 use super::{
     description::Description,
     event::{
@@ -15,12 +13,13 @@ use super::{
         FTRACE,
         PERF, //
     },
-    service::UserEvents,
+    field::UserFields,
     status_page::StatusPage,
 };
 use crate::{
     errno::eaddrinuse,
     rust::{
+        instance::Instance,
         tracefs::ModulePin,
         user_event::{
             self,
@@ -87,6 +86,7 @@ impl PartialEq for NameKey {
 }
 
 impl Eq for NameKey {}
+
 /// An event that is not registered yet, with the memory for its list entries.
 pub(super) struct NewEvent {
     event: Arc<UserEvent>,
@@ -104,18 +104,18 @@ struct Listed {
 
 impl NewEvent {
     /// Creates an event. Called without locks, since the program is charged for the memory, and may
-    /// have to wait for it. `id` is the suffix of a multi-format event.
+    /// have to wait for it. `id` is the suffix of a multi-format event; `state` makes the state of
+    /// an event with these fields.
     ///
     /// # Errors
     ///
     /// `EINVAL` for invalid fields, or a name that is too long for a directory; the errors of
-    /// [`Charge::new`]; `ENOMEM`.
+    /// `state`; `ENOMEM`.
     pub(super) fn new(
-        events: &Arc<UserEvents>,
-        name: &Arc<Name>,
+        name: &Name,
         description: Description<'_>,
-        keep: Keep,
         id: u64,
+        state: impl FnOnce(UserFields) -> Result<UserEventState>,
     ) -> Result<Self> {
         let mut full = Text::new();
         full.bytes(description.name)?;
@@ -136,7 +136,7 @@ impl NewEvent {
             print_fmt: fields.print_fmt()?,
             line: fields.line(description.name)?,
         };
-        let state = UserEventState::new(events, name, fields, keep)?;
+        let state = state(fields)?;
         Ok(Self {
             module: ModulePin::new()?,
             event: UserEvent::new(declaration, state)?,
@@ -201,22 +201,27 @@ impl UserEventRegistry {
         Ok(None)
     }
 
-    /// Registers an event. Takes event_mutex.
+    /// Registers an event, if fewer than `max` are registered. Takes event_mutex.
     ///
     /// # Errors
     ///
     /// `EMFILE` if the limit of events is reached, or all bits are taken and the event is one of
     /// the original interface; the errors of [`user_event::UserEvent::publish`].
-    pub(super) fn add(&mut self, events: &Arc<UserEvents>, new: NewEvent) -> Result<EventUse> {
-        if self.len >= events.max() {
+    pub(super) fn add(
+        &mut self,
+        new: NewEvent,
+        max: usize,
+        instance: &Arc<Instance>,
+    ) -> Result<EventUse> {
+        if self.len >= max {
             return Err(EMFILE);
         }
         let state = new.event.state();
-        if !events.status_page.give(state) && state.keep == Keep::Original {
+        if !state.status_bit.give() && state.keep == Keep::Original {
             return Err(EMFILE);
         }
         let used = EventUse::new(&new.event).ok_or(EINVAL)?;
-        new.event.publish(&events.instance)?;
+        new.event.publish(instance)?;
         let number = self.next_number;
         let key = NameKey(state.name.clone(), number);
         let listed = Listed {
@@ -236,7 +241,7 @@ impl UserEventRegistry {
         let state = event.state();
         let removed = self.by_number.remove_node(&number);
         self.by_name.remove(&NameKey(state.name.clone(), number));
-        state.events().status_page.take_back(state);
+        state.status_bit.take_back();
         match removed {
             Some(node) if event.is_held() => {
                 self.removed.insert(node);
@@ -256,9 +261,9 @@ impl UserEventRegistry {
     /// # Errors
     ///
     /// If event_mutex could not be taken: no buffer was visited.
-    pub(super) fn look(&mut self, events: &UserEvents) -> Result {
+    pub(super) fn look(&mut self, instance: &Arc<Instance>) -> Result {
         let began = Instant::<Monotonic>::now();
-        user_event::look_for_records(&events.instance)?;
+        user_event::look_for_records(instance)?;
         let rest = (began.elapsed() * RESTS).max(REST);
         self.looked = Some((Instant::now(), rest));
         self.looks += 1;
@@ -316,7 +321,7 @@ impl UserEventRegistry {
     /// and the caller lacks `CAP_PERFMON`.
     pub(super) fn delete_next(
         &mut self,
-        events: &UserEvents,
+        instance: &Arc<Instance>,
         name: &[u8],
         below: &mut u64,
     ) -> Result<Option<bool>> {
@@ -335,7 +340,7 @@ impl UserEventRegistry {
             if !state.may_delete() {
                 return Err(EPERM);
             }
-            event.withdraw(&events.instance)?;
+            event.withdraw(instance)?;
             self.remove(number, &event);
             return Ok(Some(true));
         }
@@ -347,7 +352,11 @@ impl UserEventRegistry {
     /// enabled. Sets `from` to the number to go on from, or to `None` at the end. Returns false if
     /// the caller must try again later, because an unused event is still referenced. Takes
     /// event_mutex.
-    pub(super) fn remove_unused(&mut self, events: &UserEvents, from: &mut Option<u64>) -> bool {
+    pub(super) fn remove_unused(
+        &mut self,
+        instance: &Arc<Instance>,
+        from: &mut Option<u64>,
+    ) -> bool {
         let mut done = true;
         for _ in 0..BATCH {
             let Some((number, event)) = from.and_then(|from| self.next(from)) else {
@@ -359,7 +368,7 @@ impl UserEventRegistry {
             if state.is_retired() {
                 self.remove(number, &event);
             } else if state.keep == Keep::No && !state.in_use() {
-                match event.withdraw(&events.instance) {
+                match event.withdraw(instance) {
                     Ok(()) => {
                         self.remove(number, &event);
                         break;
@@ -391,7 +400,7 @@ impl UserEventRegistry {
         {
             active += 1;
             if with_bits {
-                let bit = event.state().status_bit().unwrap_or(0);
+                let bit = event.state().status_bit.number().unwrap_or(0);
                 out.format(format_args!("{bit}:"))?;
             }
             out.bytes(event.name())?;

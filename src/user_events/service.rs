@@ -6,9 +6,12 @@ use super::{
     description::Description,
     enabler::Enablers,
     event::{
+        EventOwner,
         EventUse,
         Keep,
-        Name, //
+        Name,
+        UserEvent,
+        UserEventState, //
     },
     quota::Quota,
     registry::{
@@ -72,19 +75,13 @@ fn is_at_limit(error: Error) -> bool {
 #[pin_data]
 pub(crate) struct UserEvents {
     pub(super) instance: Arc<Instance>,
-    /// Queue for work of [`Enablers`] that does not wait for programs.
-    pub(super) writing: Queue,
-    /// Queue for work of [`Enablers`] that a program can delay for any time, by a page fault.
-    pub(super) waiting: Queue,
-    /// Queue for [`UserEvents::clean_up`], a separate one because its work does not wait for
+    /// Queue for [`EventOwner::clean_up`], a separate one because its work does not wait for
     /// programs.
     cleaning_queue: Queue,
     #[pin]
     pub(super) registry: Mutex<UserEventRegistry>,
-    #[pin]
-    pub(super) enablers: Enablers,
-    #[pin]
-    pub(super) status_page: StatusPage,
+    pub(super) enablers: Arc<Enablers>,
+    status_page: Arc<StatusPage>,
     pub(crate) settings: Settings,
     pub(super) quota: Arc<Quota>,
     /// The sysctl `kernel.user_events_max`, unless the kernel has user events and so its own.
@@ -101,17 +98,16 @@ impl_has_work! {
 impl UserEvents {
     fn new(instance: Arc<Instance>, settings: Settings) -> Result<Arc<Self>> {
         user_event::init()?;
+        let quota = Quota::new()?;
         Arc::pin_init(
             pin_init!(Self {
                 instance,
-                writing: Queue::new()?,
-                waiting: Queue::new()?,
                 cleaning_queue: Queue::new()?,
                 registry <- kernel::new_mutex!(UserEventRegistry::new()),
-                enablers <- Enablers::new(),
-                status_page <- StatusPage::new()?,
+                enablers: Enablers::new(&quota)?,
+                status_page: StatusPage::new()?,
                 settings,
-                quota: Quota::new()?,
+                quota,
                 max: match cfg!(CONFIG_USER_EVENTS) {
                     true => None,
                     false => Some(Sysctl::new(c"user_events_max", USER_EVENTS_MAX)?),
@@ -120,12 +116,6 @@ impl UserEvents {
             }? Error),
             GFP_KERNEL,
         )
-    }
-
-    /// Queues the work that removes unused events. Does not sleep.
-    pub(super) fn clean_up(self: &Arc<Self>) {
-        // Fails if the work is pending already.
-        let _ = self.cleaning_queue.get().enqueue(self.clone());
     }
 
     /// Deletes all events that were registered with a name, the newest first. Called without locks;
@@ -141,7 +131,10 @@ impl UserEvents {
         let mut result = Err(ENOENT);
         loop {
             // Unlocked after each batch, for other tasks.
-            let deleted = self.registry.lock().delete_next(self, name, &mut below)?;
+            let deleted = self
+                .registry
+                .lock()
+                .delete_next(&self.instance, name, &mut below)?;
             match deleted {
                 Some(true) => result = Ok(()),
                 Some(false) => (),
@@ -158,7 +151,10 @@ impl UserEvents {
         let mut from = Some(0);
         while from.is_some() {
             // Unlocked after each batch, for other tasks.
-            done &= self.registry.lock().remove_unused(self, &mut from);
+            done &= self
+                .registry
+                .lock()
+                .remove_unused(&self.instance, &mut from);
         }
         done
     }
@@ -180,7 +176,7 @@ impl UserEvents {
         if registry.removed.is_empty() || registry.rest().is_some() {
             return;
         }
-        let looked = registry.look(self);
+        let looked = registry.look(&self.instance);
         drop(registry);
         if looked.is_ok() {
             self.drop_removed();
@@ -207,7 +203,7 @@ impl UserEvents {
                     }
                     registry = self.registry.lock();
                 }
-                None if registry.look(self).is_err() => return false,
+                None if registry.look(&self.instance).is_err() => return false,
                 None => {}
             }
         }
@@ -226,7 +222,7 @@ impl UserEvents {
     }
 
     /// The maximum number of events.
-    pub(super) fn max(&self) -> usize {
+    fn max(&self) -> usize {
         self.max.as_ref().map_or(USER_EVENTS_MAX, Sysctl::value) as usize
     }
 
@@ -257,13 +253,22 @@ impl UserEvents {
             registry.next_id += u64::from(multi);
             drop(registry);
 
-            let new = NewEvent::new(self, &name, description, keep, id)?;
+            let new = NewEvent::new(&name, description, id, |fields| {
+                UserEventState::new(
+                    self.clone(),
+                    &self.status_page,
+                    &self.quota,
+                    &name,
+                    fields,
+                    keep,
+                )
+            })?;
             let mut registry = self.registry.lock();
             // Another task may have created it meanwhile.
             if let Some(used) = registry.find(&name)? {
                 return Ok(used);
             }
-            match registry.add(self, new) {
+            match registry.add(new, self.max(), &self.instance) {
                 // The kernel has a user event of this name. For a multi-format event, the next
                 // number may be free.
                 Err(EEXIST) if multi => (),
@@ -286,15 +291,15 @@ impl UserEvents {
         let event = self.find_or_create(description, Keep::Original, false)?;
         let state = event.state();
         let registry = self.registry.lock();
-        if state.status_bit().is_none() {
+        if state.status_bit.number().is_none() {
             // The registry is locked, so no other task gives it one.
-            if !self.status_page.give(state) {
+            if !state.status_bit.give() {
                 return Err(EMFILE);
             }
-            self.status_page.update(state);
+            state.status_bit.update(|| state.is_enabled());
         }
         drop(registry);
-        let bit = state.status_bit().ok_or(EMFILE)?;
+        let bit = state.status_bit.number().ok_or(EMFILE)?;
         Ok((event, bit))
     }
 
@@ -321,6 +326,17 @@ impl UserEvents {
     /// `EINVAL` if the mapping is not exactly one page, `EPERM` if it is writable.
     pub(crate) fn map(&self, vma: &VmaNew) -> Result {
         self.status_page.map(vma)
+    }
+}
+
+impl EventOwner for UserEvents {
+    fn changed(&self, event: &Arc<UserEvent>) {
+        self.enablers.update(event);
+    }
+
+    fn clean_up(self: Arc<Self>) {
+        // Fails if the work is pending already.
+        let _ = self.cleaning_queue.get().enqueue(self.clone());
     }
 }
 
@@ -402,10 +418,9 @@ impl Drop for Service {
     fn drop(&mut self) {
         self.commands = None;
         self.watch = None;
-        // In this order: work in the first two may have dropped the last use of an event and queued
-        // its clean-up.
-        self.events.writing.drain();
-        self.events.waiting.drain();
+        // In this order: work of enablers may have dropped the last use of an event and queued its
+        // clean-up.
+        self.events.enablers.drain();
         self.events.cleaning_queue.drain();
         // Records of removed events cannot be printed once the module is gone.
         let mut registry = self.events.registry.lock();

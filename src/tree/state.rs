@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! State that the files share, and state of an open file.
+
+use super::{
+    error_logs::ErrorLogs,
+    hist_poll::HistPollState, //
+};
+use crate::{
+    engine::Engine,
+    rust::{
+        boot::{
+            boot_id,
+            BootId, //
+        },
+        tracefs::SpecialFops, //
+    },
+    user_events::UserEvents, //
+};
+use kernel::{
+    prelude::*,
+    sync::{
+        atomic::Atomic,
+        Arc, //
+    },
+};
+
+/// State of an open file. Only `hist` has one.
+pub(super) type OpenState = Option<HistPollState>;
+
+/// State shared by the files.
+pub(crate) struct Tree {
+    pub(super) engine: Engine,
+    pub(super) error_logs: ErrorLogs,
+    /// Number of times that a `hist` or `hist_jsonl` file was read.
+    pub(super) reads: Atomic<u64>,
+    pub(super) boot_id: Option<BootId>,
+    pub(super) user_events: Arc<UserEvents>,
+    pub(super) user_events_data: Arc<SpecialFops>,
+}
+
+impl Tree {
+    pub(crate) fn new(
+        engine: Engine,
+        user_events: Arc<UserEvents>,
+        user_events_data: Arc<SpecialFops>,
+    ) -> Result<Self> {
+        Ok(Self {
+            engine,
+            error_logs: ErrorLogs::new()?,
+            reads: Atomic::new(0),
+            boot_id: boot_id(),
+            user_events,
+            user_events_data,
+        })
+    }
+}
