@@ -28,17 +28,16 @@ COLUMNS = ("build", "hist", "user_events", "hostile", "command", "long", "lab")
 ABOUT = """\
 .. SPDX-License-Identifier: GPL-2.0
 
-===============
-What was tested
-===============
+==============
+Tested kernels
+==============
 
-``scripts/test matrix --write`` has made this page of ``tested.json``, from which ``make matrix`` goes on: see "What has passed" in
-``tools/testing/README.rst``. Rows are kernels, columns the suites, and what else is tested on a kernel: whether the module can be
-built for it, the long forms of the suites, and the lab. A cell has the points that passed, the minutes that they took, and the
-commit of the test that has not run for the longest time; with a plus, if files differed from that commit. A test runs again only
-when something has changed that it depends on. Where not all tests have run, their number comes first. ``-``: there is no test for
-such a kernel. ``stock`` is the newest plain kernel of ``scripts/kernels``. Tests that run on no kernel, or on one of their own
-choice, are below::
+``scripts/test matrix --write`` makes this page from ``tested.json``, with which ``make matrix`` continues: see "What has passed" in
+``tools/testing/README.rst``. Rows are kernels; columns are the build of the module, the suites, their long forms, and the lab. A
+cell has the points that passed, and those that failed, the minutes that they took, and the commit of the test with the oldest
+result; with a plus, if files differed from that commit. A test only runs again when a file changes that it depends on. ``3/8``:
+only 3 of 8 tests have run. ``-``: no test for this kernel. ``stock`` is the newest plain kernel of ``scripts/kernels``. Tests
+that need no kernel, or choose one themselves, are below::
 
 """
 # Rows other than kernels.
