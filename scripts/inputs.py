@@ -48,7 +48,7 @@ PIECES = [(re.compile(pattern), files.split(), of_lab.split()) for pattern, file
     (r"clippy of host(?:/bench)?|fuzzing", f"{PURE} {LINT}", ""),
     (r"clippy of clients", f"tools/testing/clients {LINT}", ""),
     (r"host tests: \w+", f"{PURE} Documentation/hist_jsonl.rst Documentation/hist_jsonl.schema.json", "source"),
-    (r"words", "src rust scripts tools", ""),
+    (r"words", "README.md CONTRIBUTING.rst Documentation src rust scripts tools", ""),
     (r"layers", "src rust tools/testing/layers tools/testing/host", ""),
     (r"links", "Makefile Kbuild README.md CONTRIBUTING.rst COPYING NEWS .ci .gitignore .rustfmt.toml Documentation include rust "
      "scripts src tools", ""),
