@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-Inputs: the files of this checkout, and the parts of the lab, that the result of a piece depends
+Inputs: the files of this checkout, and the parts of the lab, that the result of a job depends
 on, each as one hash.
 """
 
@@ -15,7 +15,7 @@ import sessions
 from pieces import TOP, key, sources_of_checkout
 from sessions import lab
 
-# Files and folders that several pieces read.
+# Files and folders that several jobs read.
 GUEST = ("scripts/vm scripts/guest scripts/guest-um scripts/faults.py scripts/kernel-faults scripts/sessions.py scripts/selftests.py "
          "scripts/tap.awk tools/testing/lab/stale_int3")
 LINT = "scripts/lint scripts/toolchain"
@@ -28,10 +28,10 @@ TAP = f"tools/testing/build {SUITE}/lib/tap.sh"
 PURE = "src rust tools/testing/host tools/testing/selftests/hist/errors.tsv"
 TESTED = "Documentation/tested.json Documentation/tested.rst"
 
-# Rows by the whole name of a piece, which the first pattern matches: files that it reads itself,
-# besides those of the pieces that it needs; and pieces of the lab. A \1 there stands for the
-# parentheses' match. A piece without a row depends on all files.
-PIECES = [(re.compile(pattern), files.split(), of_lab.split()) for pattern, files, of_lab in (
+# Rows by the whole name of a job, which the first pattern matches: files that it reads itself,
+# besides those of the jobs that it needs; and pieces of the lab. A \1 there stands for the
+# parentheses' match. A job without a row depends on all files.
+JOBS = [(re.compile(pattern), files.split(), of_lab.split()) for pattern, files, of_lab in (
     (r"kernel (\S+)", "", r"\1"),
     (r"module for (\S+)", MODULE, r"\1 crates"),
     (r"clippy of the module", f"{MODULE} {LINT}", "stock crates"),
@@ -77,7 +77,7 @@ TESTS = {
     "command.peers": "tools/rhist/recipes",
     "command.prometheus": "tools/rhist/fleet",
 }
-# Files that do not count for pieces that depend on all files: recording results changes nothing
+# Files that do not count for jobs that depend on all files: recording results changes nothing
 # that is tested.
 NEVER = {*TESTED.split(), "NEWS"}
 # The compilers, and the emulators.
@@ -87,49 +87,49 @@ BUILDERS = ("root-next", "cross")
 
 
 class Inputs:
-    """Inputs of these pieces, and of the pieces among them that they need, as the files are now."""
+    """Inputs of these jobs, and of the jobs among them that they need, as the files are now."""
 
-    def __init__(self, pieces, top=TOP, sources=None, folder=None, recipes=None):
-        self.pieces = {piece.name: piece for piece in pieces}
+    def __init__(self, jobs, top=TOP, sources=None, folder=None, recipes=None):
+        self.jobs = {job.name: job for job in jobs}
         self.top, self.folder = Path(top), Path(folder or lab("path", "lab"))
         names = sources_of_checkout() if sources is None else sources
         self.files = {name: hash_of(self.top / name) for name in names}
         self.recipes = read_recipes() if recipes is None else recipes
 
-    def of(self, piece):
+    def of(self, job):
         """
-        Returns two hashes for each result of a piece, by its key, in the order of its tests: of
+        Returns two hashes for each result of a job, by its key, in the order of its tests: of
         files, and of the lab, which is None if a part of that is missing. Passing with few probes
         does not count as passing with all.
         """
-        few = any(word.startswith("RHIST_EVENT_HEADERS=") for each in self.closure(piece) for word in each.command)
+        few = any(word.startswith("RHIST_EVENT_HEADERS=") for each in self.closure(job) for word in each.command)
         return {name + " (few probes)" * few: (digest(self.contents(one)), self.of_lab(one))
-                for one in singles(piece) for name in keys(one)}
+                for one in singles(job) for name in keys(one)}
 
-    def closure(self, piece):
+    def closure(self, job):
         """
-        Returns the piece, and the pieces that it needs. Of an unknown one, only the name is set.
+        Returns the job, and the jobs that it needs. Of an unknown one, only the name is set.
         """
-        found, names = [], [piece.name]
+        found, names = [], [job.name]
         for name in names:
-            unknown = replace(piece, name=name, command=[], after=[], tests=[])
-            found.append(each := piece if name == piece.name else self.pieces.get(name, unknown))
+            unknown = replace(job, name=name, command=[], after=[], tests=[])
+            found.append(each := job if name == job.name else self.jobs.get(name, unknown))
             names += [other for other in each.after if other not in names]
         return found
 
-    def read_by(self, piece):
-        """Returns the files that it, or a piece that it needs, may read."""
+    def read_by(self, job):
+        """Returns the files that it, or a job that it needs, may read."""
         places, others = set(), set()
-        for each in self.closure(piece):
+        for each in self.closure(job):
             if not (row := row_of(each.name)):
                 return set(self.files) - NEVER
             places.update(row[1])
             if match := re.match(r"programs of (\w+)", each.name):
                 places.add(f"{SUITE}/{match[1]}")
-        for test in piece.tests:
+        for test in job.tests:
             places.update([f"{SUITE}/{test.suite}", *TESTS.get(f"{test.suite}.{test.name}", "").split()])
-        if len(piece.tests) == 1:
-            others = self.other_tests(piece.tests[0])
+        if len(job.tests) == 1:
+            others = self.other_tests(job.tests[0])
         return {name for place in places for name in self.below(place)} - others
 
     def other_tests(self, test):
@@ -145,31 +145,31 @@ class Inputs:
     def below(self, place):
         return [name for name in self.files if name == place or name.startswith(f"{place}/")]
 
-    def contents(self, piece):
+    def contents(self, job):
         """
         Returns all that goes into the hash of files. A kernel that the lab compiles is
         represented by its recipe, as the lab may not have made it by this one yet.
         """
         return [
-            *(f"{name} {self.files[name]}" for name in sorted(self.read_by(piece))),
-            *(self.portable(each) for each in self.closure(piece) if not each.name.startswith("kernel ")),
-            *(self.recipes[name][1] for each in self.closure(piece) if (name := each.name.removeprefix("kernel ")) in self.recipes),
-            # Variables of other pieces affect only their output, not their products.
-            *(f"{name}={value}" for name, value in sorted(piece.environment.items()) if name != "TEST_TIMEOUT"),
-            *(repr(sorted({**asdict(test), "about": ""}.items())) for test in piece.tests),
+            *(f"{name} {self.files[name]}" for name in sorted(self.read_by(job))),
+            *(self.portable(each) for each in self.closure(job) if not each.name.startswith("kernel ")),
+            *(self.recipes[name][1] for each in self.closure(job) if (name := each.name.removeprefix("kernel ")) in self.recipes),
+            # Variables of other jobs affect only their output, not their products.
+            *(f"{name}={value}" for name, value in sorted(job.environment.items()) if name != "TEST_TIMEOUT"),
+            *(repr(sorted({**asdict(test), "about": ""}.items())) for test in job.tests),
         ]
 
-    def portable(self, piece):
+    def portable(self, job):
         """
         Its command, as in any checkout on any machine; for a guest, without names of tests and
         time limits.
         """
-        words = piece.command[: piece.command.index("--timeout")] if piece.tests else piece.command
+        words = job.command[: job.command.index("--timeout")] if job.tests else job.command
         return re.sub(r"-j\d+", "", " ".join(map(str, words)).replace(str(self.top), "TOP").replace(str(self.folder), "LAB"))
 
-    def of_lab(self, piece):
+    def of_lab(self, job):
         wanted = {"root"}
-        for each in self.closure(piece):
+        for each in self.closure(job):
             if row := row_of(each.name):
                 match = row[0].fullmatch(each.name)
                 wanted.update(match.expand(word) for word in row[2])
@@ -227,17 +227,17 @@ def hash_of(path):
 
 
 def row_of(name):
-    return next((row for row in PIECES if row[0].fullmatch(name)), None)
+    return next((row for row in JOBS if row[0].fullmatch(name)), None)
 
 
-def keys(piece):
+def keys(job):
     """Of its results."""
-    return [key(piece.kernel, test, piece.rest, piece.long) for test in piece.tests] or [piece.name + " long" * piece.long]
+    return [key(job.kernel, test, job.rest, job.long) for test in job.tests] or [job.name + " long" * job.long]
 
 
-def singles(piece):
-    """Returns the piece once for each of its tests alone, or the piece."""
-    return [replace(piece, tests=[test]) for test in piece.tests] or [piece]
+def singles(job):
+    """Returns the job once for each of its tests alone, or the job."""
+    return [replace(job, tests=[test]) for test in job.tests] or [job]
 
 
 def digest(lines):

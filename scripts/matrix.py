@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-The matrix: all tests on all kernels, in jobs, and the table of passed tests, with the commit and
-the time of each.
+The matrix: all tests on all kernels, in batches; and the table of passed tests, with the commit
+and the time of each.
 """
 
 import argparse
@@ -13,15 +13,15 @@ from pathlib import Path
 import pieces
 import selftests
 from inputs import SUITE, Inputs, keys
-from pieces import TOP, Piece, guests, module, narrowed, needed, orc, programs, samples, timed
+from pieces import TOP, Job, guests, module, narrowed, needed, orc, programs, samples, timed
 from record import Record, git, read, unpassed, write
 from runner import NOT_RUN, Durations, Runner
 from selftests import OWN, SHAPES, SLOW
 from sessions import NOT_THERE, is_foreign, known_kernels, lab, make_in_lab, say
 
 TABLE, PAGE = TOP / "Documentation" / "tested.json", TOP / "Documentation" / "tested.rst"
-# Most seconds of a job, unless it is a single test.
-JOB = 1200
+# Most seconds of a batch, unless it is a single test.
+BATCH = 1200
 # Number of recent commits whose changes are tested first.
 RECENT = 30
 COLUMNS = ("build", "hist", "user_events", "hostile", "command", "long", "lab")
@@ -52,7 +52,7 @@ def kernels():
 
 
 def on_kernel(kernel, durations, seed=None):
-    """The tests of a kernel, by column; the pieces that only others need come first, without a column."""
+    """The tests of a kernel, by column; the jobs that only others need come first, without a column."""
     tests = [test for test in selftests.read() if not test.long and (test.races or kernel != "kcsan")]
     slow = {"rest": kernel != "umdebug"} if kernel in SLOW else {"patience": 1200}
     yield "", [*module(kernel)[:-2], *programs(kernel), *orc(kernel), *samples(kernel)]
@@ -67,77 +67,77 @@ def on_kernel(kernel, durations, seed=None):
 
 def on_host(durations):
     """
-    Returns the pieces that need no kernel, or choose one of their own: everything else in make
+    Returns the jobs that need no kernel, or choose one of their own: everything else in make
     test-long, and fuzzing.
     """
-    others = {piece.name for kernel in ("um", "stock") for _, found in on_kernel(kernel, durations) for piece in found}
+    others = {job.name for kernel in ("um", "stock") for _, found in on_kernel(kernel, durations) for job in found}
     built = ["events for stock", "command"]
     return [
-        *(piece for piece in pieces.all_pieces(durations, long=True, tests=[]) if piece.name not in {*others, "lab: matrix"}),
+        *(job for job in pieces.all_jobs(durations, long=True, tests=[]) if job.name not in {*others, "lab: matrix"}),
         *pieces.fuzz(),
-        Piece("what is pushed", ["tools/testing/otlp/run", "stock"], takes=120, after=built),
-        Piece("fleet", ["tools/testing/fleet/run", "stock"], takes=600, after=built, lab=["prometheus"]),
+        Job("what is pushed", ["tools/testing/otlp/run", "stock"], takes=120, after=built),
+        Job("fleet", ["tools/testing/fleet/run", "stock"], takes=600, after=built, lab=["prometheus"]),
     ]
 
 
 def packages():
     """
     A row of its own, as they make the command themselves, and wait for the copy of the sources
-    until no other piece uses it.
+    until no other job uses it.
     """
     variables = {"upgrade": {"BEFORE": lab("own")}, "arm64": {"ARM64": next(filter(is_foreign, known_kernels()))}}
-    return [Piece(f"packages: {tests}", ["tools/testing/packages/run", *tests.split()], takes=takes, limit=7200, patience=3600,
+    return [Job(f"packages: {tests}", ["tools/testing/packages/run", *tests.split()], takes=takes, limit=7200, patience=3600,
                   environment=variables.get(tests, {}), lab=list(variables.get(tests, {}).values()))
             for tests, takes in (("recipes modules tools service debian dkms", 900), ("upgrade", 600), ("arm64", 600))]
 
 
 class Matrix:
-    """Returns all its pieces, and the pieces that they need, by row and column."""
+    """Returns all its jobs, and the jobs that they need, by row and column."""
 
     def __init__(self, durations, rows=None, seed=None):
         self.durations = durations
         self.rows = {kernel: list(on_kernel(kernel, durations, seed)) for kernel in rows or kernels()}
         if not rows:
             self.rows |= {"host": [("host", on_host(durations))], "packages": [("host", packages())]}
-        self.pieces = timed([piece for row in self.rows.values() for _, found in row for piece in found], durations)
+        self.jobs = timed([job for row in self.rows.values() for _, found in row for job in found], durations)
 
-    def jobs(self, record, words=("",), changes=()):
+    def batches(self, record, words=("",), changes=()):
         """
-        Returns the jobs with tests that have not passed with their inputs, and have one of the
+        Returns the batches with tests that have not passed with their inputs, and have one of the
         words in their key; the riskiest first.
         """
-        inputs, found = Inputs(self.pieces), []
+        inputs, found = Inputs(self.jobs), []
         for row, columns in self.rows.items():
-            parts = [part for column, each in columns if column for piece in each
-                     if (left := unpassed(piece, inputs, record, self.durations, words))
+            parts = [part for column, each in columns if column for job in each
+                     if (left := unpassed(job, inputs, record, self.durations, words))
                      for part in by_change(left, changes, self.durations)]
             parts.sort(key=lambda part: risk(row, part, record, changes))
-            job = None
+            batch = None
             for part in parts:
-                if not job or job.takes() + part.takes > JOB:
-                    found.append(job := Job(row, [], risk(row, part, record, changes)))
-                job.pieces.append(part)
-        return sorted(found, key=lambda job: job.risk)
+                if not batch or batch.takes() + part.takes > BATCH:
+                    found.append(batch := Batch(row, [], risk(row, part, record, changes)))
+                batch.jobs.append(part)
+        return sorted(found, key=lambda batch: batch.risk)
 
     def table(self, record):
         """Returns an entry, or None, for each key."""
         return {name: record.get(name) for row in self.rows.values() for column, found in row if column
-                for piece in found for name in keys(piece)}
+                for job in found for name in keys(job)}
 
 
 @dataclass
-class Job:
+class Batch:
     row: str
-    pieces: list
+    jobs: list
     risk: tuple
 
     def takes(self):
-        return sum(piece.takes for piece in self.pieces)
+        return sum(job.takes for job in self.jobs)
 
     def setup(self, folder):
         """
         Seconds until its kernel and the module are made, if they are missing. They do not count
-        as the job's own.
+        as the batch's own.
         """
         if self.row in HOST:
             return 0
@@ -145,66 +145,66 @@ class Job:
         return kernel + (0 if (TOP / "build" / self.row / "rhist.ko").exists() else 200)
 
 
-def in_time(jobs, seconds, folder, clock=time.monotonic):
-    """Yields the jobs that would be done within these seconds, when it is their turn."""
+def in_time(batches, seconds, folder, clock=time.monotonic):
+    """Yields the batches that would be done within these seconds, when it is their turn."""
     end = clock() + seconds
-    return (job for job in jobs if clock() + job.takes() + job.setup(folder) <= end)
+    return (batch for batch in batches if clock() + batch.takes() + batch.setup(folder) <= end)
 
 
 def is_changed(test, changes):
     return any(f"{SUITE}/{test.suite}/{test.name}.{suffix}" in changes for suffix in ("c", "sh", "py"))
 
 
-def by_change(piece, changes, durations):
+def by_change(job, changes, durations):
     """Separates tests that were changed themselves."""
-    first = [test for test in piece.tests if is_changed(test, changes)]
-    others = [test for test in piece.tests or [piece] if test not in first]
-    return [part for tests in (first, others) if (part := narrowed(piece, tests, durations))]
+    first = [test for test in job.tests if is_changed(test, changes)]
+    others = [test for test in job.tests or [job] if test not in first]
+    return [part for tests in (first, others) if (part := narrowed(job, tests, durations))]
 
 
-def risk(row, piece, record, changes):
+def risk(row, job, record, changes):
     """
     Sort key, less is riskier: changed tests; on a kernel that looks for faults; then the oldest
     result.
     """
-    return (not any(is_changed(test, changes) for test in piece.tests), row not in SLOW,
-            min(record[name].when if name in record else 0 for name in keys(piece)))
+    return (not any(is_changed(test, changes) for test in job.tests), row not in SLOW,
+            min(record[name].when if name in record else 0 for name in keys(job)))
 
 
 def attempt(wanted, everything, durations, record):
-    """Runs pieces. Returns the runner, and the pieces that failed, with their failed tests."""
+    """Runs jobs. Returns the runner, and the jobs that failed, with their failed tests."""
     chosen = needed(everything, wanted)
     with pieces.locks(chosen):
         runner = Runner(chosen, durations=durations, record=record)
         found = runner.run()
-    failed = {piece.name: [name for name, result in found[piece.name][1].items() if result.failed]
-              for piece in chosen if found[piece.name][0] == "failed"}
-    return runner, [narrowed(piece, [test for test in piece.tests or [piece] if test.name in failed[piece.name]], durations)
-                    for piece in wanted if piece.name in failed]
+    failed = {job.name: [name for name, result in found[job.name][1].items() if result.failed]
+              for job in chosen if found[job.name][0] == "failed"}
+    return runner, [narrowed(job, [test for test in job.tests or [job] if test.name in failed[job.name]], durations)
+                    for job in wanted if job.name in failed]
 
 
-def possible(job, everything, leave_out):
-    """Returns the pieces of a job that can be run here, and the ones left out."""
-    names = {piece.name for piece in job.pieces}
-    chosen, left = leave_out(needed(everything, [replace(piece) for piece in job.pieces]))
-    return [piece for piece in chosen if piece.name in names], left
+def possible(batch, everything, leave_out):
+    """Returns the jobs of a batch that can be run here, and the ones left out."""
+    names = {job.name for job in batch.jobs}
+    chosen, left = leave_out(needed(everything, [replace(job) for job in batch.jobs]))
+    return [job for job in chosen if job.name in names], left
 
 
-def run_job(job, everything, durations, record):
+def run_batch(batch, everything, durations, record):
     """
-    Runs a job, and repeats failures once. Returns the number of passed points; the keys that
+    Runs a batch, and repeats failures once. Returns the number of passed points; the keys that
     failed twice, or could not be run; and the keys that passed when repeated.
     """
-    runner, failed = attempt(job.pieces, everything, durations, record())
-    bad = [name for piece in job.pieces if runner.states.get(piece.name) == NOT_RUN for name in keys(piece)]
+    runner, failed = attempt(batch.jobs, everything, durations, record())
+    bad = [name for job in batch.jobs if runner.states.get(job.name) == NOT_RUN for name in keys(job)]
     again, repeated = [], []
     if failed:
-        say(f"repeated once: {', '.join(name for piece in failed for name in keys(piece))}")
+        say(f"repeated once: {', '.join(name for job in failed for name in keys(job))}")
         _, again = attempt(failed, everything, durations, record())
-        bad += [name for piece in again for name in keys(piece)]
-        repeated = [name for piece in failed for name in keys(piece) if name not in bad]
+        bad += [name for job in again for name in keys(job)]
+        repeated = [name for job in failed for name in keys(job) if name not in bad]
     kept = record()
-    return sum(kept[name].passed for piece in job.pieces for name in keys(piece) if name in kept and name not in bad), bad, repeated
+    return sum(kept[name].passed for job in batch.jobs for name in keys(job) if name in kept and name not in bad), bad, repeated
 
 
 def rows_of_part(rows, part):
@@ -244,7 +244,7 @@ def cell(entries):
 
 def printed(table):
     """
-    Returns the lines of the table: kernels with a column for each suite; pieces without a kernel;
+    Returns the lines of the table: kernels with a column for each suite; jobs without a kernel;
     and failed or repeated tests.
     """
     cells = {}
@@ -271,7 +271,7 @@ def page(table):
 def matrix(words, seed, leave_out):
     """
     Runs scripts/test matrix. The seed draws the order of tests in a guest. leave_out returns the
-    pieces that can be run here, and the ones left out.
+    jobs that can be run here, and the ones left out.
     """
     parser = argparse.ArgumentParser(prog="scripts/test matrix")
     parser.add_argument("--minutes", type=float, default=float("inf"))
@@ -292,27 +292,27 @@ def matrix(words, seed, leave_out):
     for table in {TABLE, options.table}:
         Record().put(read(table))
     changes = git("log", f"-{RECENT}", "--format=", "--name-only").split("\n")
-    jobs = [job for job in whole.jobs(Record(), options.words, changes) if job.row in rows]
-    say(f"{len(jobs)} jobs, about {sum(job.takes() for job in jobs) / 60:.0f} minutes, besides making kernels that are not there")
+    batches = [batch for batch in whole.batches(Record(), options.words, changes) if batch.row in rows]
+    say(f"{len(batches)} batches, about {sum(batch.takes() for batch in batches) / 60:.0f} minutes, besides making kernels that are not there")
     total, failed, repeated, impossible, without, done = 0, [], [], {}, {}, 0
-    for job in in_time(jobs, 60 * options.minutes - (time.monotonic() - began), Path(lab("path", "lab"))):
+    for batch in in_time(batches, 60 * options.minutes - (time.monotonic() - began), Path(lab("path", "lab"))):
         since = time.monotonic()
-        if job.row not in {*HOST, *impossible}:
-            status, why = make_in_lab(job.row)
+        if batch.row not in {*HOST, *impossible}:
+            status, why = make_in_lab(batch.row)
             if status:
-                impossible[job.row] = why
+                impossible[batch.row] = why
             if status not in (0, NOT_THERE):
-                failed.append(job.row)
-        if job.row in impossible:
+                failed.append(batch.row)
+        if batch.row in impossible:
             continue
-        job.pieces, left = possible(job, whole.pieces, leave_out)
+        batch.jobs, left = possible(batch, whole.jobs, leave_out)
         for each in left:
             without.setdefault(each.why, []).extend(each.names)
-        if not job.pieces:
+        if not batch.jobs:
             continue
-        say(f"\n{job.row}: {', '.join(piece.name for piece in job.pieces)}: about {job.takes() / 60:.0f} minutes, "
+        say(f"\n{batch.row}: {', '.join(job.name for job in batch.jobs)}: about {batch.takes() / 60:.0f} minutes, "
             f"{(time.monotonic() - since) / 60:.0f} for the kernel")
-        passed, bad, again = run_job(job, whole.pieces, durations, lambda: Record(pieces=whole.pieces))
+        passed, bad, again = run_batch(batch, whole.jobs, durations, lambda: Record(jobs=whole.jobs))
         total, failed, repeated, done = total + passed, failed + bad, repeated + again, done + 1
         if options.table != TABLE:
             write(options.table, whole.table(Record()))
@@ -320,7 +320,7 @@ def matrix(words, seed, leave_out):
     if options.write:
         write(TABLE, table)
         PAGE.write_text(page(table), encoding="utf-8")
-    say("\n".join(["", *printed(table), "", f"{len(jobs) - done} of {len(jobs)} jobs were not begun",
+    say("\n".join(["", *printed(table), "", f"{len(batches) - done} of {len(batches)} batches were not begun",
                    *(f"not possible: {row}: {why}" for row, why in impossible.items()),
                    *(f"left out: {', '.join(names)}: {why}" for why, names in without.items()),
                    f"now passed when repeated: {', '.join(repeated) or 'none'}", f"now failed: {', '.join(failed) or 'none'}"]))

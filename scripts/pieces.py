@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-Pieces: the commands that tests are run by, their dependencies, and which of them each make target
+Jobs: the commands that tests are run by, their dependencies, and which of them each make target
 runs.
 """
 
@@ -28,14 +28,14 @@ LINT = str(TOP / "scripts" / "lint")
 
 
 @dataclass
-class Piece:
+class Job:
     """
     One command with tests, or one that others need. It has failed if its status is not 0.
     """
 
     name: str
     command: list
-    # Pieces that have to succeed before this one begins.
+    # Jobs that have to succeed before this one begins.
     after: list = field(default_factory=list)
     # Expected duration in seconds, and the number of processors that it keeps busy.
     takes: float = 10
@@ -80,26 +80,26 @@ def module(kernel, headers=None):
     options = [f"RHIST_EVENT_HEADERS={headers}"] if headers else []
     return [
         *(lab_kernel(kernel) if kernel in OWN else []),
-        Piece(f"module for {kernel}", make(f"KERNEL={kernel}", *options), takes=60 if kernel in OWN or headers else 200, counts=False,
+        Job(f"module for {kernel}", make(f"KERNEL={kernel}", *options), takes=60 if kernel in OWN or headers else 200, counts=False,
               after=[f"kernel {kernel}"]),
-        Piece(f"events for {kernel}", make(f"KERNEL={kernel}", "events"), takes=10, counts=False,
+        Job(f"events for {kernel}", make(f"KERNEL={kernel}", "events"), takes=10, counts=False,
               after=[f"module for {kernel}"]),
     ]
 
 
 def lab_kernel(kernel):
-    """A kernel that is compiled in the lab, beside other pieces, if it is missing."""
-    return [Piece(f"kernel {kernel}", [str(LAB), kernel], takes=300, limit=7200, counts=False)]
+    """A kernel that is compiled in the lab, beside other jobs, if it is missing."""
+    return [Job(f"kernel {kernel}", [str(LAB), kernel], takes=300, limit=7200, counts=False)]
 
 
 def samples(kernel):
     """Modules from the kernel's source that its own tests load."""
-    return [Piece(f"samples for {kernel}", make(f"KERNEL={kernel}", "samples"), takes=10, counts=False)]
+    return [Job(f"samples for {kernel}", make(f"KERNEL={kernel}", "samples"), takes=10, counts=False)]
 
 
 def orc(kernel):
     """Modules that compare the rules for walking stacks with the kernel's own tables."""
-    return [Piece(f"orc for {kernel}", make(f"KERNEL={kernel}", "orc"), takes=5, counts=False)]
+    return [Job(f"orc for {kernel}", make(f"KERNEL={kernel}", "orc"), takes=5, counts=False)]
 
 
 def programs(kernel="stock"):
@@ -111,7 +111,7 @@ def programs(kernel="stock"):
     if is_foreign(kernel):
         out, more = f"{out}/aarch64", {"enter": ("enter", f"{lab('path', 'lab')}/cross"), **CROSS}
     return [
-        Piece(programs_of(suite, kernel),
+        Job(programs_of(suite, kernel),
               chroot("make", "-s", f"-j{os.cpu_count()}", "-C", f"tools/testing/selftests/{suite}", f"OUT={out}/{suite}",
                      RHIST_CLIENTS=f"{lab('path', 'lab')}/clients", **more), takes=takes, counts=False)
         for suite, takes in (("hist", 8), ("user_events", 20), ("hostile", 5), ("command", 5))
@@ -156,7 +156,7 @@ def guest(kernel, tests, durations, cpus=2, cores=1, rest=False, long=False, pat
         "--cpus", str(max(cpus, *(test.cpus for test in tests))), *["--turns"] * turns, *["--tsc"] * tests[0].tsc,
     ]
     shown = names if len(names) < 5 else [*names[:2], "…", names[-1]]
-    return Piece(
+    return Job(
         " ".join([f"{suite} on {kernel}:", *shown, *["--long"] * long]),
         ["scripts/vm", "--kernel", kernel, *options, "--timeout", str(limit), "--",
          "tools/testing/selftests/run", suite, *["--long"] * long, *(test.name for test in in_order(tests, seed))],
@@ -168,15 +168,15 @@ def guest(kernel, tests, durations, cpus=2, cores=1, rest=False, long=False, pat
     )
 
 
-def narrowed(piece, tests, durations):
-    """Returns a piece with only these of its tests; None without any."""
-    if not piece.tests or len(tests) in (0, len(piece.tests)):
-        return piece if tests else None
+def narrowed(job, tests, durations):
+    """Returns a job with only these of its tests; None without any."""
+    if not job.tests or len(tests) in (0, len(job.tests)):
+        return job if tests else None
     # In the order of the command.
-    names = [name for name in piece.command[-len(piece.tests) :] if name in {test.name for test in tests}]
-    gone = sum(measured(durations, piece.kernel, test, piece.rest, piece.long) for test in piece.tests if test not in tests)
-    return replace(piece, name=" ".join([f"{piece.name.split(':')[0]}:", *names, *["--long"] * piece.long]), tests=tests,
-                   takes=max(1, piece.takes - gone), command=[*piece.command[: -len(piece.tests)], *names])
+    names = [name for name in job.command[-len(job.tests) :] if name in {test.name for test in tests}]
+    gone = sum(measured(durations, job.kernel, test, job.rest, job.long) for test in job.tests if test not in tests)
+    return replace(job, name=" ".join([f"{job.name.split(':')[0]}:", *names, *["--long"] * job.long]), tests=tests,
+                   takes=max(1, job.takes - gone), command=[*job.command[: -len(job.tests)], *names])
 
 
 def measured(durations, kernel, test, rest, long):
@@ -191,7 +191,7 @@ def key(kernel, test, rest, long):
 
 def guests(kernel, tests, durations, rest=False, long=False, **more):
     """Guests for these tests, each on a kernel that can run it."""
-    pieces = []
+    jobs = []
     groups = {}
     for test in tests:
         if test.can_run_on(kernel) and (long or not test.long):
@@ -209,8 +209,8 @@ def guests(kernel, tests, durations, rest=False, long=False, **more):
             settings["cores"] = 2 if max(test.cpus for test in group) > 2 else 1
             settings["turns"] = take_turns(group[0], kernel, rest)
         for part in parts(group, kernel, durations, rest, long):
-            pieces.append(guest(kernel, part, durations, **settings))
-    return pieces
+            jobs.append(guest(kernel, part, durations, **settings))
+    return jobs
 
 
 def take_turns(test, kernel, rest):
@@ -255,7 +255,7 @@ SOURCES = "copy of the sources"
 def copy_of_sources():
     copy = copied()
     copy.mkdir(exist_ok=True)
-    return Piece(
+    return Job(
         SOURCES, chroot("rsync", "-rlp", "--checksum", "--delete", "--delete-excluded", "--exclude=/build",
                         "--exclude=/.git", "--exclude=target", f"{TOP}/", f"{copy}/"), takes=2, counts=False)
 
@@ -271,15 +271,15 @@ WITHIN = "RHIST_TESTED"
 @contextlib.contextmanager
 def locks(found):
     """
-    Held as long as these pieces run: other runs in this checkout would use the same build/, and
-    runs in another one the same copy of the sources. A run that a piece starts is a part of that
-    piece.
+    Held as long as these jobs run: other runs in this checkout would use the same build/, and
+    runs in another one the same copy of the sources. A run that a job starts is a part of that
+    job.
     """
     with contextlib.ExitStack() as held:
         if os.environ.get(WITHIN) != str(TOP):
             OUT.mkdir(parents=True, exist_ok=True)
             held.enter_context(lock(OUT / "lock", "another run of scripts/test is at work in this checkout"))
-        if any(piece.name == SOURCES for piece in found):
+        if any(job.name == SOURCES for job in found):
             held.enter_context(lock(f"{copied()}.lock", "a run in another checkout uses the copy of the sources, which all share"))
         yield
 
@@ -325,15 +325,15 @@ def command(kernel="stock"):
         out, built = f"{out}/aarch64", f"{CROSS['CARGO_BUILD_TARGET']}/release"
         # That root file system lacks certificates.
         more = {"enter": ("enter", f"{lab('path', 'lab')}/cross"), "CARGO_NET_OFFLINE": "true", **CROSS}
-        fetched = [Piece("crates of the command", in_workspace("cargo", "fetch", "--locked", rust=rust(kernel)), counts=False,
+        fetched = [Job("crates of the command", in_workspace("cargo", "fetch", "--locked", rust=rust(kernel)), counts=False,
                          after=[SOURCES], lab=of_lab)]
     return [
         copy_of_sources(),
         *fetched,
-        Piece(command_for(kernel),
+        Job(command_for(kernel),
               in_workspace("sh", "-c", 'cargo build --quiet --release --locked --package rhist && install -D -t "$2" "$1"', "sh",
                            f"{target('command')}/{built}/rhist", out, rust=rust(kernel), **more),
-              takes=60, counts=False, after=[SOURCES, *(piece.name for piece in fetched)], lab=of_lab),
+              takes=60, counts=False, after=[SOURCES, *(job.name for job in fetched)], lab=of_lab),
     ]
 
 
@@ -344,7 +344,7 @@ def pages():
     out = f"{TOP}/build/command"
     return [
         copy_of_sources(),
-        Piece("pages of the command",
+        Job("pages of the command",
               in_workspace("sh", "-ec", 'rm -rf "$1/man"; cargo run -q --locked -p rhist-pages recipes "$1/man"; ./licences >"$1/licences"',
                            "sh", out),
               takes=10, counts=False, after=[SOURCES, "command: tests"], lab=["rust"]),
@@ -357,9 +357,9 @@ def command_for(kernel):
 
 def command_lints():
     return [
-        Piece("rustfmt of the command", in_workspace(LINT, "command", "cargo", "fmt", "--all", "--check"), takes=2, counts=False, after=[SOURCES],
+        Job("rustfmt of the command", in_workspace(LINT, "command", "cargo", "fmt", "--all", "--check"), takes=2, counts=False, after=[SOURCES],
               lab=["rust"]),
-        Piece("clippy of the command",
+        Job("clippy of the command",
               in_workspace(LINT, "command", "cargo", "clippy", "-q", "--locked", "--workspace", "--all-targets"),
               takes=5, counts=False, after=[SOURCES, "command: tests"], lab=["rust"]),
     ]
@@ -367,7 +367,7 @@ def command_lints():
 
 def command_tests(*names):
     return [
-        Piece(f"command: {name}", in_workspace("./test", name), takes=10, after=[SOURCES, *[COMMAND] * (name == "size")],
+        Job(f"command: {name}", in_workspace("./test", name), takes=10, after=[SOURCES, *[COMMAND] * (name == "size")],
               environment={"PROPTEST_RNG_SEED": "1"}, lab=["rust", *["deny"] * (name == "deny")])
         for name in names
     ]
@@ -380,15 +380,15 @@ def sources_of_checkout():
 
 def lints():
     def clippy(folder, *after):
-        return Piece(f"clippy of {folder}",
+        return Job(f"clippy of {folder}",
                      within(f"tools/testing/{folder}", LINT, "module", "cargo", "clippy", "-q", "--locked", "--all-targets",
                             CARGO_TARGET_DIR=target(folder)),
                      takes=5, counts=False, after=[SOURCES, *after])
 
     sources = [source for source in sources_of_checkout() if source.endswith(".rs") and not source.startswith("tools/rhist/")]
     return [
-        Piece("rustfmt", chroot(LINT, "module", "rustfmt", "--check", *sources), takes=3, counts=False),
-        Piece("clippy of the module", make("clippy"), takes=40, counts=False),
+        Job("rustfmt", chroot(LINT, "module", "rustfmt", "--check", *sources), takes=3, counts=False),
+        Job("clippy of the module", make("clippy"), takes=40, counts=False),
         clippy("host", "host tests: tests"),
         clippy("host/bench"),
         clippy("clients"),
@@ -405,7 +405,7 @@ def host_tests(names, long=False):
     takes = {"loom": 40, "tests": 40, "memory": 80}
     more = {"loom": {"RHIST_TEST_LONG": "1"}, "memory": {"RHIST_TEST_ROUNDS": "100", "PROPTEST_CASES": "256"}}
     return [
-        Piece(f"host tests: {name}",
+        Job(f"host tests: {name}",
               within("tools/testing/host", "./test", name, CARGO_TARGET_DIR=target("host"),
                      RHIST_KERNEL_SOURCE=lab("path", "source")),
               takes=takes.get(name, 20), after=[SOURCES] + ["host tests: tests"] * (name == "unlocked"),
@@ -422,9 +422,9 @@ def host(long=False, whole=True):
     return [
         copy_of_sources(),
         *lints(),
-        Piece("layers", ["tools/testing/layers"], takes=1),
-        Piece("words", ["tools/testing/words"], takes=1),
-        Piece("links", ["tools/testing/links"], takes=2),
+        Job("layers", ["tools/testing/layers"], takes=1),
+        Job("words", ["tools/testing/words"], takes=1),
+        Job("links", ["tools/testing/links"], takes=2),
         *layouts("stock"),
         *host_tests(["tests", "unlocked", "loom", "threads", *["memory"] * whole], long),
         *command(),
@@ -436,83 +436,83 @@ def host(long=False, whole=True):
 def layouts(kernel):
     """For a kernel that may be missing so far."""
     path = 'exec scripts/lab chroot -- tools/testing/build/btf-header.sh "$(scripts/lab path btf "$1")"'
-    return [Piece(f"layouts of {kernel}", ["sh", "-c", path, "sh", kernel], takes=10)]
+    return [Job(f"layouts of {kernel}", ["sh", "-c", path, "sh", kernel], takes=10)]
 
 
 def boot_btf():
     folder = lab("path", "folder")
-    return [Piece("boot-btf", chroot("tools/testing/build/boot-btf.sh", lab("path", "btf"), f"{folder}/image"), takes=8)]
+    return [Job("boot-btf", chroot("tools/testing/build/boot-btf.sh", lab("path", "btf"), f"{folder}/image"), takes=8)]
 
 
 def lab_tests(kernel="stock"):
-    return [Piece(f"lab on {kernel}", ["tools/testing/lab/run"], takes={"stock": 60, "um": 25}.get(kernel, 100),
+    return [Job(f"lab on {kernel}", ["tools/testing/lab/run"], takes={"stock": 60, "um": 25}.get(kernel, 100),
                   after=[f"kernel {kernel}"], environment={"RHIST_KERNEL": kernel})]
 
 
 def matrix():
-    return [Piece("lab: matrix", ["tools/testing/lab/matrix.py"], takes=5)]
+    return [Job("lab: matrix", ["tools/testing/lab/matrix.py"], takes=5)]
 
 
 def inputs():
-    """Runs some pieces once more, and checks which files they read."""
-    return [Piece("lab: inputs", ["tools/testing/lab/inputs.py"], takes=40,
+    """Runs some jobs once more, and checks which files they read."""
+    return [Job("lab: inputs", ["tools/testing/lab/inputs.py"], takes=40,
                   after=["events for um", *(programs_of(suite, "um") for suite in ("hist", "user_events", COMMAND)), COMMAND])]
 
 
 def archive():
     """Most of the time, they wait for apt."""
-    return [Piece(f"lab: archive: {name}", [f"tools/testing/lab/archive/{name}"], takes=takes, cores=0)
+    return [Job(f"lab: archive: {name}", [f"tools/testing/lab/archive/{name}"], takes=takes, cores=0)
             for name, takes in (("kernels", 60), ("mirror", 60), ("rust", 25))]
 
 
 def waits():
     """Uses no processor: it waits for time limits."""
-    return [Piece("lab: waits", ["tools/testing/lab/run", "waits"], takes=40, cores=0, after=["kernel um"])]
+    return [Job("lab: waits", ["tools/testing/lab/run", "waits"], takes=40, cores=0, after=["kernel um"])]
 
 
 def needs():
     folder = lab("path", "folder")
-    return [Piece("needs", chroot(str(TOP / "tools/testing/build/needs.sh"), f"{folder}/Module.symvers", f"{folder}/vmlinux",
+    return [Job("needs", chroot(str(TOP / "tools/testing/build/needs.sh"), f"{folder}/Module.symvers", f"{folder}/vmlinux",
                                   str(TOP / "build/stock")), takes=10, after=["module for stock"])]
 
 
 def crates():
-    return [Piece("crates", chroot(str(TOP / "tools/testing/build/crates.sh"), lab("path", "source")), takes=5)]
+    return [Job("crates", chroot(str(TOP / "tools/testing/build/crates.sh"), lab("path", "source")), takes=5)]
 
 
 def event_sources():
     places = (lab("path", key) for key in ("source", "kdir", "btf", "modules"))
-    return [Piece("event sources", chroot("tools/testing/build/event-sources.sh", *places), takes=10)]
+    return [Job("event sources", chroot("tools/testing/build/event-sources.sh", *places), takes=10)]
 
 
 def objects():
-    return [Piece("objects", ["tools/testing/build/objects.sh"], takes=40, after=["module for stock"])]
+    return [Job("objects", ["tools/testing/build/objects.sh"], takes=40, after=["module for stock"])]
 
 
 def dkms():
-    return [Piece("dkms", ["tools/testing/build/dkms.sh"], takes=1)]
+    return [Job("dkms", ["tools/testing/build/dkms.sh"], takes=1)]
 
 
 def frames():
-    return [Piece("frames", chroot(str(TOP / "tools/testing/frames"), str(TOP / "build/stock/rhist.ko")), takes=5,
+    return [Job("frames", chroot(str(TOP / "tools/testing/frames"), str(TOP / "build/stock/rhist.ko")), takes=5,
                   after=["module for stock"])]
 
 
 def count():
-    return [Piece("instructions", ["scripts/bench", "check"], takes=70, after=["module for stock"])]
+    return [Job("instructions", ["scripts/bench", "check"], takes=70, after=["module for stock"])]
 
 
 def fuzz(*arguments):
     folder = lab("path", "lab")
-    return [Piece("fuzzing", chroot("tools/testing/host/fuzz/run", *arguments, PATH=f"{folder}/fuzz/bin:/usr/bin:/bin",
+    return [Job("fuzzing", chroot("tools/testing/host/fuzz/run", *arguments, PATH=f"{folder}/fuzz/bin:/usr/bin:/bin",
                                     CARGO_TARGET_DIR=target("fuzz"), FUZZ_TIME=os.environ.get("FUZZ_TIME", ""),
                                     FUZZ_SEED=os.environ.get("FUZZ_SEED", "")),
                   takes=600, cores=2, limit=20000, lab=["fuzz"])]
 
 
-def all_pieces(durations, long=False, tests=None, seed=None):
+def all_jobs(durations, long=False, tests=None, seed=None):
     """
-    Returns the pieces of make test, or of make test-long; a seed draws the order of tests;
+    Returns the jobs of make test, or of make test-long; a seed draws the order of tests;
     `tests` limits the selftests.
     """
     tests = selftests.read() if tests is None else tests
@@ -532,32 +532,32 @@ def all_pieces(durations, long=False, tests=None, seed=None):
     ], durations)
 
 
-# Most seconds of a cheap piece, and of each piece that it needs.
+# Most seconds of a cheap job, and of each job that it needs.
 CHEAP = 5
 
 
-def cheap_pieces(durations):
+def cheap_jobs(durations):
     """
-    Returns pieces of make test that can be tried in many orders. Guests are excluded: each has
+    Returns jobs of make test that can be tried in many orders. Guests are excluded: each has
     tests for minutes.
     """
-    found = all_pieces(durations)
-    names = {piece.name: piece for piece in found}
+    found = all_jobs(durations)
+    names = {job.name: job for job in found}
 
-    def is_cheap(piece):
-        return not piece.tests and piece.takes <= CHEAP and all(is_cheap(names[name]) for name in piece.after if name in names)
+    def is_cheap(job):
+        return not job.tests and job.takes <= CHEAP and all(is_cheap(names[name]) for name in job.after if name in names)
 
-    return [piece for piece in found if is_cheap(piece)]
+    return [job for job in found if is_cheap(job)]
 
 
-def kernel_pieces(kernel, durations):
+def kernel_jobs(kernel, durations):
     """Returns all guest tests on one kernel, which may be slow to emulate."""
     slow = kernel in SLOW
     of_guests = guests(kernel, selftests.read(), durations, rest=slow, patience=None if slow else 1200)
     return timed([*module(kernel), *orc(kernel), *programs(kernel), *layouts(kernel), *of_guests], durations)
 
 
-def short_pieces(kernel, durations):
+def short_jobs(kernel, durations):
     tests = {f"{test.suite}.{test.name}": test for test in selftests.read()}
     of_suites = [
         guest(kernel, [tests[f"{suite}.{name}"] for name in names.split()], durations, patience=1200)
@@ -566,14 +566,14 @@ def short_pieces(kernel, durations):
     return timed([*module(kernel, SHORT_HEADERS), *of_suites], durations)
 
 
-def fast_pieces(durations):
+def fast_jobs(durations):
     tests = [test for test in selftests.read() if f"{test.suite}.{test.name}" in FAST.split()]
     return timed([
         *module("um"), *programs(), copy_of_sources(), *lints(), *host_tests(["tests"]), *guests("um", tests, durations),
     ], durations)
 
 
-def debug_pieces(durations):
+def debug_jobs(durations):
     """
     Returns all guest tests: on user-mode Linux if possible, and on the debug kernel for the rest.
     """
@@ -585,7 +585,7 @@ def debug_pieces(durations):
     ], durations)
 
 
-def part_pieces(durations, number):
+def part_jobs(durations, number):
     """
     Returns a part of the guest tests on user-mode Linux that looks for faults: the next number
     selects another part, and PARTS numbers all of them. Measured times do not change the parts,
@@ -596,32 +596,32 @@ def part_pieces(durations, number):
     return timed([*module("umdebug"), *programs(), *guests("umdebug", part, durations)], durations)
 
 
-def kcsan_pieces(durations):
+def kcsan_jobs(durations):
     tests = [test for test in selftests.read() if test.races]
     return timed([
         *module("kcsan"), *programs(), *lab_tests("kcsan"), *guests("kcsan", tests, durations, rest=True),
     ], durations)
 
 
-def needed(pieces, wanted):
-    """Returns these pieces, and the pieces that they need."""
-    names = {piece.name: piece for piece in pieces}
+def needed(jobs, wanted):
+    """Returns these jobs, and the jobs that they need."""
+    names = {job.name: job for job in jobs}
     chosen = {}
 
-    def add(piece):
-        for name in piece.after:
+    def add(job):
+        for name in job.after:
             if name in names:
                 add(names[name])
-        chosen[piece.name] = piece
+        chosen[job.name] = job
 
-    for piece in wanted:
-        add(piece)
+    for job in wanted:
+        add(job)
     return list(chosen.values())
 
 
-def timed(pieces, durations):
-    """Stores in pieces their last durations. For guests, that is the sum of their tests."""
-    for piece in pieces:
-        if not piece.tests:
-            piece.takes = durations.get(piece.name) or piece.takes
-    return pieces
+def timed(jobs, durations):
+    """Stores in jobs their last durations. For guests, that is the sum of their tests."""
+    for job in jobs:
+        if not job.tests:
+            job.takes = durations.get(job.name) or job.takes
+    return jobs

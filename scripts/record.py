@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-The record: the last result of each piece, and of each test on a kernel, with its inputs. The lab
+The record: the last result of each job, and of each test on a kernel, with its inputs. The lab
 keeps this machine's record.
 """
 
@@ -35,9 +35,9 @@ class Entry(NamedTuple):
 class Record(dict):
     """Entries by key. The file can be carried to another machine, and merged there."""
 
-    def __init__(self, path=None, pieces=()):
+    def __init__(self, path=None, jobs=()):
         self.path = Path(path or f"{lab('path', 'lab')}/record.json")
-        self.pieces, self.before, self.begun = pieces, Inputs(pieces) if pieces else None, {}
+        self.jobs, self.before, self.begun = jobs, Inputs(jobs) if jobs else None, {}
         super().__init__(read(self.path))
 
     def merge(self, other):
@@ -54,29 +54,29 @@ class Record(dict):
             self.merge(entries)
             write(self.path, dict(sorted(self.items())))
 
-    def begin(self, piece):
+    def begin(self, job):
         """
-        Notes the parts of the lab that a piece begins with: another checkout may make a kernel
+        Notes the parts of the lab that a job begins with: another checkout may make a kernel
         anew while its guest runs.
         """
-        self.begun[piece.name] = Inputs(self.pieces, sources=()).of_lab(piece)
+        self.begun[job.name] = Inputs(self.jobs, sources=()).of_lab(job)
 
-    def inputs(self, piece):
-        """Hashes of the inputs with which a piece began, as a text."""
-        return repr([(files, self.begun[piece.name]) for files, _ in self.before.of(piece).values()])
+    def inputs(self, job):
+        """Hashes of the inputs with which a job began, as a text."""
+        return repr([(files, self.begun[job.name]) for files, _ in self.before.of(job).values()])
 
-    def keep(self, piece, results, seconds):
+    def keep(self, job, results, seconds):
         """
-        Keeps results of one of the pieces, except results whose files have changed since all
-        pieces began, or whose lab has since this one began. Returns true if all were kept.
+        Keeps results of one of the jobs, except results whose files have changed since all
+        jobs began, or whose lab has since this one began. Returns true if all were kept.
         """
-        then, now, at = self.before.of(piece), Inputs(self.pieces).of(piece), commit()
+        then, now, at = self.before.of(job), Inputs(self.jobs).of(job), commit()
         self.merge(read(self.path))
-        names = dict(zip([test.name for test in piece.tests] or [piece.name], now))
+        names = dict(zip([test.name for test in job.tests] or [job.name], now))
         found = {names[name]: result for name, result in results.items() if name in names}
-        same = {name for name in now if then[name][0] == now[name][0] and self.begun.get(piece.name) in (None, now[name][1])}
+        same = {name for name in now if then[name][0] == now[name][0] and self.begun.get(job.name) in (None, now[name][1])}
         self.put({
-            name: Entry(result.passed, result.failed, result.skipped, round(result.seconds if piece.tests else seconds, 1),
+            name: Entry(result.passed, result.failed, result.skipped, round(result.seconds if job.tests else seconds, 1),
                         at, self.time_of(name), *now[name], not result.failed and self.has_failed(name, now[name]))
             for name, result in found.items()
             # A copy outside a repository cannot add a commit.
@@ -104,23 +104,23 @@ class Record(dict):
         return bool(entry) and not entry.failed and entry.files == files and of_lab in (None, entry.lab)
 
 
-def unpassed(piece, inputs, record, durations, words=("",)):
+def unpassed(job, inputs, record, durations, words=("",)):
     """
-    Returns a piece with its tests that have not passed with their inputs and have one of the
+    Returns a job with its tests that have not passed with their inputs and have one of the
     words in their key; or None.
     """
-    return narrowed(piece, [test for test, (name, known) in zip(piece.tests or [piece], inputs.of(piece).items())
+    return narrowed(job, [test for test, (name, known) in zip(job.tests or [job], inputs.of(job).items())
                             if any(word in name for word in words) and not record.has_passed(name, known)], durations)
 
 
 def changed(found, durations):
     """
-    Returns the pieces, or tests of them, that have not passed on this machine with their inputs,
-    and the pieces that they need.
+    Returns the jobs, or tests of them, that have not passed on this machine with their inputs,
+    and the jobs that they need.
     """
     inputs, record = Inputs(found), Record()
-    wanted = [left for piece in found if (left := unpassed(piece, inputs, record, durations))]
-    total, left = (len({name for piece in each for name in inputs.of(piece)}) for each in (found, wanted))
+    wanted = [left for job in found if (left := unpassed(job, inputs, record, durations))]
+    total, left = (len({name for job in each for name in inputs.of(job)}) for each in (found, wanted))
     say(f"{total - left} of {total} tests are left out: they have passed, and nothing that they depend on has changed")
     return needed(found, wanted)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-Rooms: for each piece a folder build/ of its own, which holds only the products of the piece and
-of the pieces that it needs.
+Rooms: for each job a folder build/ of its own, which holds only the products of the job and
+of the jobs that it needs.
 """
 
 import os
@@ -16,38 +16,38 @@ ENTER = 'mount --bind "$1/{0}" "$2/{0}" && mount --rbind "$2" "$1" && shift 2 &&
 
 class Rooms:
     """
-    Commands see hard links to the output of the pieces that they need in build/, and nothing
+    Commands see hard links to the output of the jobs that they need in build/, and nothing
     else. For root.
     """
 
     def __init__(self, build):
         self.build = Path(build)
 
-    def of(self, piece):
-        return self.build / "rooms" / piece.log().stem
+    def of(self, job):
+        return self.build / "rooms" / job.log().stem
 
-    def command(self, piece, needs, inputs=""):
+    def command(self, job, needs, inputs=""):
         """
-        Returns the command of a piece, to run in its room. The room begins with the products of
-        the needed pieces, and of their own needs; and, to avoid compiling anew, with the piece's
+        Returns the command of a job, to run in its room. The room begins with the products of
+        the needed jobs, and of their own needs; and, to avoid compiling anew, with the job's
         own from an earlier run, if others need it and the inputs were the same.
         """
-        room, known = self.of(piece), self.made_of(piece)
-        if piece.counts or not inputs or not known.exists() or known.read_text(encoding="ascii") != inputs:
+        room, known = self.of(job), self.made_of(job)
+        if job.counts or not inputs or not known.exists() or known.read_text(encoding="ascii") != inputs:
             shutil.rmtree(room, ignore_errors=True)
         known.unlink(missing_ok=True)
         for folder in (self.build / LOGS, room / LOGS):
             folder.mkdir(parents=True, exist_ok=True)
         for need in needs:
             link(self.of(need), room)
-        return ["unshare", "--mount", "--propagation", "private", "sh", "-c", ENTER, "sh", str(self.build), str(room), *piece.command]
+        return ["unshare", "--mount", "--propagation", "private", "sh", "-c", ENTER, "sh", str(self.build), str(room), *job.command]
 
-    def keep(self, piece, inputs):
-        """Notes that a piece has passed: its room holds its product from these inputs."""
-        self.made_of(piece).write_text(inputs, encoding="ascii")
+    def keep(self, job, inputs):
+        """Notes that a job has passed: its room holds its product from these inputs."""
+        self.made_of(job).write_text(inputs, encoding="ascii")
 
-    def made_of(self, piece):
-        return self.of(piece).with_suffix(".inputs")
+    def made_of(self, job):
+        return self.of(job).with_suffix(".inputs")
 
 
 def link(source, target):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs pieces of tests side by side, and prints the results."""
+"""Runs jobs of tests side by side, and prints the results."""
 
 import fcntl
 import json
@@ -20,9 +20,9 @@ from rooms import Rooms
 from sessions import end, lab, say
 
 HEARTBEAT = 30
-# Seconds that a piece gets to clean up.
+# Seconds that a job gets to clean up.
 PATIENCE = 10
-# A state of a piece.
+# A state of a job.
 NOT_RUN = "not run"
 FAILURES_SHOWN = 40
 
@@ -60,7 +60,7 @@ class Result:
 
 @dataclass
 class LeftOut:
-    """Pieces or tests that are not run, since the archive lacks something that they need."""
+    """Jobs or tests that are not run, since the archive lacks something that they need."""
 
     names: list
     why: str
@@ -69,7 +69,7 @@ class LeftOut:
 
 
 class Durations(dict):
-    """Last durations of passed pieces and tests in seconds, kept in the lab."""
+    """Last durations of passed jobs and tests in seconds, kept in the lab."""
 
     def __init__(self):
         self.path = Path(lab("path", "lab")) / "durations.json"
@@ -88,22 +88,22 @@ class Durations(dict):
             part.rename(self.path)
 
 
-def judge(piece, status, text):
+def judge(job, status, text):
     """
-    Counts the output of a piece: returns one Result for each of its tests, or one under its own
+    Counts the output of a job: returns one Result for each of its tests, or one under its own
     name.
     """
     lines = text.splitlines()
     reports = sum(int(match[1] or 1) for match in map(REPORTED.match, lines) if match)
-    if piece.tests:
-        results = judge_tests(piece, lines)
-    elif not piece.counts:
-        results = {piece.name: Result(int(status == 0), int(status != 0))}
+    if job.tests:
+        results = judge_tests(job, lines)
+    elif not job.counts:
+        results = {job.name: Result(int(status == 0), int(status != 0))}
     else:
         result = total_of(lines)
         if not result.failed and not result.passed:
             result.failed = 1
-        results = {piece.name: result}
+        results = {job.name: result}
     # A guest with a fault has failed, whatever its tests report; any of them may be the cause, as
     # of a leak found in the end.
     if status and not any(result.failed for result in results.values()):
@@ -121,20 +121,20 @@ def total_of(lines):
     return Result(*map(int, judged.split()[:3]))
 
 
-def judge_tests(piece, lines):
+def judge_tests(job, lines):
     """
     A test fails if the guest did not reach it, if none of its points passed, or if it skipped
     another number than it should.
     """
     done = {match[1]: match for match in map(OF_TEST.match, lines) if match}
     results = {}
-    for test in piece.tests:
+    for test in job.tests:
         match = done.get(test.name)
         if not match:
             results[test.name] = Result(failed=1, why="it did not run to its end")
             continue
         result = Result(*(int(number) for number in match.groups()[1:4]), seconds=float(match[5]))
-        expected = test.skipped_on(piece.kernel, piece.rest)
+        expected = test.skipped_on(job.kernel, job.rest)
         if not result.failed and not result.passed:
             result.failed, result.why = 1, "nothing was tested"
         elif not result.failed and result.skipped != expected:
@@ -145,16 +145,16 @@ def judge_tests(piece, lines):
 
 class Runner:
     """
-    Runs pieces, as many at once as the machine has processors: the longest first; or, with a
+    Runs jobs, as many at once as the machine has processors: the longest first; or, with a
     seed, in an order that is drawn, and each in a room of its own, so that none depends on files
     that another one happened to make before.
     """
 
-    def __init__(self, pieces, shown=False, durations=None, seed=None, record=None):
-        # Several parts may need the same piece.
-        self.pieces = list({piece.name: piece for piece in pieces}.values())
+    def __init__(self, jobs, shown=False, durations=None, seed=None, record=None):
+        # Several parts may need the same job.
+        self.jobs = list({job.name: job for job in jobs}.values())
         self.shown, self.durations, self.record = shown, durations, record
-        self.waiting = list(self.pieces)
+        self.waiting = list(self.jobs)
         self.rooms = Rooms(TOP / "build") if seed is not None else None
         if self.rooms:
             random.Random(seed).shuffle(self.waiting)
@@ -165,28 +165,28 @@ class Runner:
         self.began = time.monotonic()
 
     def ready(self):
-        """Returns the piece to begin next, or None. Drops pieces that cannot be run any more."""
+        """Returns the job to begin next, or None. Drops jobs that cannot be run any more."""
         best = None
-        names = {piece.name for piece in self.pieces}
-        for piece in list(self.waiting):
-            needs = [self.states.get(name) for name in piece.after if name in names]
+        names = {job.name for job in self.jobs}
+        for job in list(self.waiting):
+            needs = [self.states.get(name) for name in job.after if name in names]
             if "failed" in needs or NOT_RUN in needs:
-                self.waiting.remove(piece)
-                self.finish(piece, None, {name: Result(failed=1) for name in names_of(piece)})
-            elif None not in needs and min(piece.cores, self.cores) <= self.free:
-                if not best or not self.rooms and self.urgency(piece) > self.urgency(best):
-                    best = piece
+                self.waiting.remove(job)
+                self.finish(job, None, {name: Result(failed=1) for name in names_of(job)})
+            elif None not in needs and min(job.cores, self.cores) <= self.free:
+                if not best or not self.rooms and self.urgency(job) > self.urgency(best):
+                    best = job
         return best
 
-    def urgency(self, piece):
-        """Seconds until the end of all pieces that wait for it, itself included."""
-        return piece.takes + max((self.urgency(other) for other in self.pieces if piece.name in other.after), default=0)
+    def urgency(self, job):
+        """Seconds until the end of all jobs that wait for it, itself included."""
+        return job.takes + max((self.urgency(other) for other in self.jobs if job.name in other.after), default=0)
 
     def run(self):
         try:
             return self.run_all()
         finally:
-            # If the run is ended early, the pieces end too: each is a session of its own. Their end
+            # If the run is ended early, the jobs end too: each is a session of its own. Their end
             # is not a result.
             self.record = None
             end(*self.processes, patience=PATIENCE)
@@ -194,59 +194,59 @@ class Runner:
     def run_all(self):
         with self.changed:
             while self.waiting or self.running:
-                while piece := self.ready():
-                    self.waiting.remove(piece)
-                    self.free -= min(piece.cores, self.cores)
-                    thread = threading.Thread(target=self.one, args=[piece], daemon=True)
-                    self.running[piece.name] = (piece, time.monotonic())
+                while job := self.ready():
+                    self.waiting.remove(job)
+                    self.free -= min(job.cores, self.cores)
+                    thread = threading.Thread(target=self.one, args=[job], daemon=True)
+                    self.running[job.name] = (job, time.monotonic())
                     thread.start()
                 if not self.running:
                     # The waiting ones were dropped, as they could not be run any more; or they wait
                     # for each other.
                     if self.waiting:
-                        raise RuntimeError(f"no piece can begin: {[piece.name for piece in self.waiting]}")
+                        raise RuntimeError(f"no job can begin: {[job.name for job in self.waiting]}")
                     break
                 if not self.changed.wait(HEARTBEAT) and not self.shown:
                     now = time.monotonic()
                     busy = ", ".join(f"{name} ({now - began:.0f} s)" for name, (_, began) in self.running.items())
-                    say(f"   … {now - self.began:.0f} s, {len(self.waiting)} pieces wait; running: {busy}")
+                    say(f"   … {now - self.began:.0f} s, {len(self.waiting)} jobs wait; running: {busy}")
         return self.results
 
-    def one(self, piece):
+    def one(self, job):
         status, text = None, ""
         began = time.monotonic()
         try:
             if self.record is not None:
-                self.record.begin(piece)
-            status = self.execute(piece)
-            text = piece.log().read_text(encoding="utf-8", errors="replace")
-            results = judge(piece, status, text)
+                self.record.begin(job)
+            status = self.execute(job)
+            text = job.log().read_text(encoding="utf-8", errors="replace")
+            results = judge(job, status, text)
         except Exception as error:  # Whatever it is, the others go on, and all end.
             text += f"\nnot ok - scripts/test itself failed: {error!r}\n"
-            results = {name: Result(failed=1) for name in names_of(piece)}
+            results = {name: Result(failed=1) for name in names_of(job)}
         seconds = time.monotonic() - began
         with self.changed:
-            self.free += min(piece.cores, self.cores)
-            del self.running[piece.name]
+            self.free += min(job.cores, self.cores)
+            del self.running[job.name]
             self.changed.notify()
-            self.finish(piece, status, results, seconds, text)
+            self.finish(job, status, results, seconds, text)
 
-    def execute(self, piece):
+    def execute(self, job):
         OUT.mkdir(parents=True, exist_ok=True)
-        environment = {**os.environ, **piece.environment, WITHIN: str(TOP)}
+        environment = {**os.environ, **job.environment, WITHIN: str(TOP)}
         for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
             environment.pop(name, None)
-        command = piece.command
+        command = job.command
         if self.rooms:
-            inputs = "" if self.record is None else self.record.inputs(piece)
-            command = self.rooms.command(piece, [other for other in self.pieces if other.name in piece.after], inputs)
-        with open(piece.log(), "wb") as log:
+            inputs = "" if self.record is None else self.record.inputs(job)
+            command = self.rooms.command(job, [other for other in self.jobs if other.name in job.after], inputs)
+        with open(job.log(), "wb") as log:
             process = subprocess.Popen(
                 command, cwd=TOP, env=environment, stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
             self.processes.append(process)
             try:
-                with Watchdog(process, piece, log) as watchdog:
+                with Watchdog(process, job, log) as watchdog:
                     while data := os.read(process.stdout.fileno(), 65536):
                         watchdog.heard()
                         log.write(data)
@@ -255,7 +255,7 @@ class Runner:
                             os.write(1, data)
                 if not watchdog.ended:
                     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-                    self.busy[piece.name] = processor_time(process.pid)
+                    self.busy[job.name] = processor_time(process.pid)
                 return process.wait()
             finally:
                 end(process, patience=PATIENCE)
@@ -263,38 +263,38 @@ class Runner:
                 # Its pid may be reused from now on.
                 self.processes.remove(process)
 
-    def finish(self, piece, status, results, seconds=0.0, text=""):
+    def finish(self, job, status, results, seconds=0.0, text=""):
         total = Result()
         for result in results.values():
             total.add(result)
         state = NOT_RUN if status is None and not text else "failed" if total.failed else "passed"
-        self.states[piece.name] = state
-        self.results[piece.name] = (state, results, seconds)
-        done = f"[{len(self.results)}/{len(self.pieces)}]"
+        self.states[job.name] = state
+        self.results[job.name] = (state, results, seconds)
+        done = f"[{len(self.results)}/{len(self.jobs)}]"
         if state == NOT_RUN:
-            say(f"{done} NOT RUN {piece.name}: a piece that it needs has failed")
+            say(f"{done} NOT RUN {job.name}: a job that it needs has failed")
         else:
-            busy = f" ({self.busy[piece.name]:.0f} s of a processor)" if piece.name in self.busy else ""
-            say(f"{done} {'' if state == 'passed' else 'FAILED '}{piece.name}: {total}, {seconds:.0f} s{busy}")
+            busy = f" ({self.busy[job.name]:.0f} s of a processor)" if job.name in self.busy else ""
+            say(f"{done} {'' if state == 'passed' else 'FAILED '}{job.name}: {total}, {seconds:.0f} s{busy}")
         for line in text.splitlines():
             if line.startswith("lint: "):
                 say(f"      {line}")
         if state == "failed":
-            self.failures[piece.name] = self.failures_of(piece, status, text, results)
-            say("\n".join(self.failures[piece.name]))
+            self.failures[job.name] = self.failures_of(job, status, text, results)
+            say("\n".join(self.failures[job.name]))
         # Last, so that the result is printed and others go on even if it cannot be kept.
         if status is not None:
-            self.keep(piece, results, seconds)
+            self.keep(job, results, seconds)
 
-    def keep(self, piece, results, seconds):
+    def keep(self, job, results, seconds):
         """Durations of passed ones; and in the record, failures, too."""
         if self.record is not None:
-            same = self.record.keep(piece, results, seconds)
-            if self.rooms and same and self.states[piece.name] == "passed":
-                self.rooms.keep(piece, self.record.inputs(piece))
+            same = self.record.keep(job, results, seconds)
+            if self.rooms and same and self.states[job.name] == "passed":
+                self.rooms.keep(job, self.record.inputs(job))
         passed = {name: result for name, result in results.items() if not result.failed}
-        if piece.tests:
-            tests = {test.name: key(piece.kernel, test, piece.rest, piece.long) for test in piece.tests}
+        if job.tests:
+            tests = {test.name: key(job.kernel, test, job.rest, job.long) for test in job.tests}
             passed = {tests[name]: result for name, result in passed.items() if name in tests}
             measured = {name: result.seconds for name, result in passed.items()}
         else:
@@ -303,7 +303,7 @@ class Runner:
             self.durations.put(measured)
 
     @staticmethod
-    def failures_of(piece, status, text, results):
+    def failures_of(job, status, text, results):
         """Returns the lines about failures."""
         lines = text.splitlines()
         shown = []
@@ -319,7 +319,7 @@ class Runner:
                     shown.append(more)
         reasons = [f"{name}: {result.why}" for name, result in results.items() if result.why]
         shown = reasons + (shown or ([] if reasons else lines[-25:]))[:FAILURES_SHOWN]
-        shown.append(f"status {status}; all it said: {piece.log().relative_to(TOP)}")
+        shown.append(f"status {status}; all it said: {job.log().relative_to(TOP)}")
         return [f"      {line[:300]}" for line in shown]
 
 
@@ -328,8 +328,8 @@ class Watchdog:
     Ends a process that takes too long, or prints nothing for too long; and notes that in its log.
     """
 
-    def __init__(self, process, piece, log):
-        self.process, self.piece, self.log = process, piece, log
+    def __init__(self, process, job, log):
+        self.process, self.job, self.log = process, job, log
         self.began = self.last = time.monotonic()
         self.done, self.ended = threading.Event(), False
         self.thread = threading.Thread(target=self.watch, daemon=True)
@@ -340,14 +340,14 @@ class Watchdog:
     def watch(self):
         while not self.done.wait(1):
             now = time.monotonic()
-            if now - self.last > self.piece.patience:
-                why = f"it printed nothing for {self.piece.patience} s"
-            elif now - self.began > self.piece.limit:
-                why = f"it took more than {self.piece.limit} s"
+            if now - self.last > self.job.patience:
+                why = f"it printed nothing for {self.job.patience} s"
+            elif now - self.began > self.job.limit:
+                why = f"it took more than {self.job.limit} s"
             else:
                 continue
             self.ended = True
-            self.log.write(f"not ok - {self.piece.name}: ended, since {why}\n".encode())
+            self.log.write(f"not ok - {self.job.name}: ended, since {why}\n".encode())
             end(self.process, patience=PATIENCE)
             return
 
@@ -360,9 +360,9 @@ class Watchdog:
         self.thread.join()
 
 
-def names_of(piece):
+def names_of(job):
     """Of its results."""
-    return [test.name for test in piece.tests] or [piece.name]
+    return [test.name for test in job.tests] or [job.name]
 
 
 def processor_time(pid):
@@ -377,11 +377,11 @@ def processor_time(pid):
 def table(runner):
     """Returns per test: passed, failed, not run, reports."""
     rows = []
-    for piece in runner.pieces:
-        state, results, _ = runner.results[piece.name]
-        if not piece.counts:
+    for job in runner.jobs:
+        state, results, _ = runner.results[job.name]
+        if not job.counts:
             continue
-        where = piece.name.split(":")[0] if piece.tests else ""
+        where = job.name.split(":")[0] if job.tests else ""
         for test, result in results.items():
             unseen = result.failed if state == NOT_RUN else 0
             rows.append((f"{where + ': ' if where else ''}{test}", result.passed, result.failed - unseen, unseen,
@@ -394,28 +394,28 @@ def table(runner):
 
 def within_ceilings(runner):
     """
-    Prints the pieces that took more CPU seconds than they may. It is a failure if the sum is
+    Prints the jobs that took more CPU seconds than they may. It is a failure if the sum is
     larger than other load on the machine can explain.
     """
-    taken, most, over = ceilings.compare(runner.busy, runner.pieces, selftests.ceilings())
+    taken, most, over = ceilings.compare(runner.busy, runner.jobs, selftests.ceilings())
     for sentence in over:
         say(sentence)
-    say(f"all pieces took {taken:.0f} s of a processor, and may take {most:.0f}")
+    say(f"all jobs took {taken:.0f} s of a processor, and may take {most:.0f}")
     right = taken <= most * ceilings.SLACK
     return Result(int(right), int(not right))
 
 
-def run(pieces, shown=False, durations=None, seed=None, tabled=False, left_out=(), limited=False):
+def run(jobs, shown=False, durations=None, seed=None, tabled=False, left_out=(), limited=False):
     """
-    Runs pieces, and prints the results, on request also as a table, and the ones in LeftOut. If
-    limited, all pieces together must not take much more CPU time than their ceilings. Returns the
+    Runs jobs, and prints the results, on request also as a table, and the ones in LeftOut. If
+    limited, all jobs together must not take much more CPU time than their ceilings. Returns the
     exit status.
     """
     if seed is not None:
-        say(f"pieces run in an order that is drawn, each in a folder build/ of its own: --seed {seed}")
-    with locks(pieces):
+        say(f"jobs run in an order that is drawn, each in a folder build/ of its own: --seed {seed}")
+    with locks(jobs):
         began = time.monotonic()
-        runner = Runner(pieces, shown, durations, seed, Record(pieces=pieces))
+        runner = Runner(jobs, shown, durations, seed, Record(jobs=jobs))
         runner.run()
     total = Result()
     for _, results, _ in runner.results.values():
@@ -439,4 +439,4 @@ def run(pieces, shown=False, durations=None, seed=None, tabled=False, left_out=(
     if limited:
         total.add(within_ceilings(runner))
     say(str(total))
-    return int(bool(total.failed or missed) or bool(pieces) and not total.passed)
+    return int(bool(total.failed or missed) or bool(jobs) and not total.passed)

@@ -76,7 +76,7 @@ def load(path):
 
 
 def ceilings():
-    """Returns the ceilings of single pieces, and of all guests of a suite on a kernel."""
+    """Returns the ceilings of single jobs, and of all guests of a suite on a kernel."""
     return load(TABLE)["ceilings"]
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Tests which files scripts/test takes for the inputs of a piece, which results it keeps, and which
-jobs make matrix runs next.
+Tests which files scripts/test takes for the inputs of a job, which results it keeps, and which
+batches make matrix runs next.
 """
 
 import contextlib
@@ -34,12 +34,12 @@ STATUS = "Package: rustc\nVersion: 1\nDepends: x\n\nPackage: less\nVersion: 1\n"
 
 
 def guest(*tests, rest=False):
-    return pieces.Piece("hist on um: some", ["scripts/vm", "--timeout", "9", "--", "run", "hist", *(test.name for test in tests)],
+    return pieces.Job("hist on um: some", ["scripts/vm", "--timeout", "9", "--", "run", "hist", *(test.name for test in tests)],
                         after=["module for um", "programs of hist"], tests=list(tests), kernel="um", rest=rest, takes=600)
 
 
-MODULE = pieces.Piece("module for um", ["make", "KERNEL=um"], after=["kernel um"])
-PROGRAMS = pieces.Piece("programs of hist", ["make"])
+MODULE = pieces.Job("module for um", ["make", "KERNEL=um"], after=["kernel um"])
+PROGRAMS = pieces.Job("programs of hist", ["make"])
 
 
 class Folder(unittest.TestCase):
@@ -65,15 +65,15 @@ class Folder(unittest.TestCase):
         path.write_text(text, encoding="utf-8")
 
     def known(self, *found):
-        """Returns all hashes of these pieces."""
+        """Returns all hashes of these jobs."""
         now = inputs.Inputs([MODULE, PROGRAMS, *found], self.folder, SOURCES, self.folder / "lab", self.recipes)
-        return {name: hashes for piece in found for name, hashes in now.of(piece).items()}
+        return {name: hashes for job in found for name, hashes in now.of(job).items()}
 
 
 class Inputs(Folder):
     def changed_by(self, name, text="other"):
         """Returns the keys whose hashes change with the text of a file."""
-        found = guest(BASIC, FILES), pieces.Piece("layers", []), pieces.Piece("unheard of", []), MODULE
+        found = guest(BASIC, FILES), pieces.Job("layers", []), pieces.Job("unheard of", []), MODULE
         before = self.known(*found)
         self.write(name, text)
         return sorted(key for key, hashes in self.known(*found).items() if hashes != before[key])
@@ -93,7 +93,7 @@ class Inputs(Folder):
 
     def test_how_a_kernel_is_made(self):
         """Also while the lab has the kernel from an older recipe, or lacks it."""
-        found = guest(BASIC), pieces.Piece("layers", []), MODULE, pieces.Piece("module for arch", [], after=["kernel arch"])
+        found = guest(BASIC), pieces.Job("layers", []), MODULE, pieces.Job("module for arch", [], after=["kernel arch"])
         before, self.recipes["um"] = self.known(*found), ("stock", "1 um.config CC=clang")
         now = self.known(*found)
         self.assertEqual([key for key in now if now[key][0] != before[key][0]], ["um: hist.basic", "module for um"])
@@ -140,7 +140,7 @@ class Inputs(Folder):
         """
         A dangling link, a link to a folder, and a file that was removed before it was read.
         """
-        found = pieces.Piece("unheard of", [])
+        found = pieces.Job("unheard of", [])
         (self.folder / "lock").symlink_to("nobody@nowhere")
         (self.folder / "link").symlink_to("src")
         names, one = [*SOURCES, "lock", "link", "gone"], "unheard of"
@@ -177,9 +177,9 @@ class Inputs(Folder):
         self.assertEqual(self.known(MODULE)["module for um"][1], None)
 
     def test_own_table(self):
-        """Every path in the table exists, and every piece of make test has a row."""
-        now = inputs.Inputs(pieces.all_pieces({}, long=True))
-        for _, files, _ in inputs.PIECES:
+        """Every path in the table exists, and every job of make test has a row."""
+        now = inputs.Inputs(pieces.all_jobs({}, long=True))
+        for _, files, _ in inputs.JOBS:
             for place in files:
                 self.assertTrue(now.below(place) or place in inputs.NEVER, place)
         tests = {f"{test.suite}.{test.name}" for test in selftests.read()}
@@ -187,7 +187,7 @@ class Inputs(Folder):
         for place in " ".join(inputs.TESTS.values()).split():
             self.assertTrue(now.below(place), place)
         # That one depends on all files, as it tests the whole table.
-        self.assertEqual([name for name in now.pieces if not inputs.row_of(name)], ["lab: inputs"])
+        self.assertEqual([name for name in now.jobs if not inputs.row_of(name)], ["lab: inputs"])
 
 
 def entry(when, failed=0, files="f", of_lab="l", commit="abc", **more):
@@ -203,7 +203,7 @@ class Record(Folder):
         self.assertEqual({name: (each.when, each.failed) for name, each in record.read(self.path).items()}, {"a": (2, 1), "b": (5, 0), "c": (1, 0)})
 
     def test_a_clock_that_was_ahead(self):
-        found = pieces.Piece("one", ["true"])
+        found = pieces.Job("one", ["true"])
         kept = record.Record(self.path, [found])
         kept.put({"one": entry(1 << 40)})
         for failed in (1, 0):
@@ -211,8 +211,8 @@ class Record(Folder):
             self.assertEqual(record.read(self.path)["one"].failed, failed)
 
     def test_repeated(self):
-        """A failed piece counts as failed until its inputs change, whichever run repeats it."""
-        found, said = pieces.Piece("one", ["true"]), []
+        """A failed job counts as failed until its inputs change, whichever run repeats it."""
+        found, said = pieces.Job("one", ["true"]), []
         for failed, text in ((0, "a"), (1, "a"), (0, "a"), (0, "a"), (0, "b")):
             self.write("text", text)
             self.addCleanup(setattr, record, "Inputs", record.Inputs)
@@ -250,8 +250,8 @@ class Durations(dict):
     put = dict.update
 
 
-class Jobs(Folder):
-    """Runs jobs for real, by shells in place of guests."""
+class Batches(Folder):
+    """Runs batches for real, by shells in place of guests."""
 
     def setUp(self):
         super().setUp()
@@ -265,19 +265,19 @@ class Jobs(Folder):
     def shell(self, name, command, *tests, **more):
         # Its tests' names follow, as in a real command.
         words = ["sh", "-c", command, "--timeout", *(test.name for test in tests)]
-        return pieces.Piece(name, words, tests=list(tests), kernel="um", **more)
+        return pieces.Job(name, words, tests=list(tests), kernel="um", **more)
 
-    def run_job(self, *found):
+    def run_batch(self, *found):
         with contextlib.redirect_stdout(io.StringIO()) as said:
-            job = matrix.Job("um", list(found), ())
-            result = matrix.run_job(job, list(found), Durations(), lambda: record.Record(self.path, found))
+            batch = matrix.Batch("um", list(found), ())
+            result = matrix.run_batch(batch, list(found), Durations(), lambda: record.Record(self.path, found))
         return result, record.read(self.path), said.getvalue()
 
     def say(self, *states):
         return "; ".join(f"echo '# {name}: {passed} passed, {failed} failed, 0 skipped, 1 s'" for name, passed, failed in states)
 
     def test_passes(self):
-        result, kept, _ = self.run_job(
+        result, kept, _ = self.run_batch(
             self.shell("one", "echo 5 passed, 0 failed"), self.shell("two", self.say(("basic", 2, 0)), BASIC))
         self.assertEqual(result, (7, [], []))
         self.assertEqual({name: each[:3] for name, each in kept.items()}, {"one": (5, 0, 0), "um: hist.basic": (2, 0, 0)})
@@ -286,33 +286,33 @@ class Jobs(Folder):
     def test_fails_once(self):
         first, then = self.say(("files", 4, 0), ("basic", 1, 1)), self.say(("basic", 2, 0))
         once = f"if [ -e {self.folder}/again ]; then {then}; else touch {self.folder}/again; {first}; fi"
-        result, kept, said = self.run_job(self.shell("two", once, FILES, BASIC))
+        result, kept, said = self.run_batch(self.shell("two", once, FILES, BASIC))
         self.assertEqual(result, (4 + 2, [], ["um: hist.basic"]))
         self.assertEqual({name: (each.failed, each.repeated) for name, each in kept.items()},
                          {"um: hist.files": (0, False), "um: hist.basic": (0, True)})
         self.assertIn("repeated once: um: hist.basic\n", said)
 
     def test_fails_twice(self):
-        result, kept, _ = self.run_job(
+        result, kept, _ = self.run_batch(
             self.shell("one", "echo 5 passed, 1 failed; exit 1"), self.shell("two", self.say(("basic", 2, 0)), BASIC))
         self.assertEqual(result, (2, ["one"], []))
         self.assertEqual((kept["one"].failed, kept["um: hist.basic"].failed), (1, 0))
 
     def test_what_it_needs_fails(self):
-        (_, bad, _), kept, _ = self.run_job(
+        (_, bad, _), kept, _ = self.run_batch(
             self.shell("one", "exit 1", counts=False), self.shell("two", self.say(("basic", 2, 0)), BASIC, after=["one"]))
         self.assertEqual((sorted(bad), set(kept)), (["one", "um: hist.basic"], {"one"}))
 
     def test_changed(self):
         one, three, four = (self.shell(name, "true", counts=False) for name in ("one", "three", "four"))
         two = self.shell("two", self.say(("files", 5, 0)), FILES, BASIC, after=["three"])
-        self.run_job(one, two, three)
+        self.run_batch(one, two, three)
         kept, record.Record = record.Record, functools.partial(record.Record, self.path)
         with contextlib.redirect_stdout(io.StringIO()) as said:
             left = record.changed([one, two, three, four], {})
         record.Record = kept
-        # A piece that it needs runs again, since its product may be missing in this checkout.
-        self.assertEqual([piece.name for piece in left], ["three", "two: basic", "four"])
+        # A job that it needs runs again, since its product may be missing in this checkout.
+        self.assertEqual([job.name for job in left], ["three", "two: basic", "four"])
         self.assertIn("3 of 5 tests are left out", said.getvalue())
 
     def test_no_repository(self):
@@ -320,7 +320,7 @@ class Jobs(Folder):
         self.addCleanup(setattr, record, "commit", record.commit)
         for commit in ("abc", ""):
             record.commit = lambda: commit
-            self.run_job(found)
+            self.run_batch(found)
         self.assertEqual(record.read(self.path)["one"].commit, "abc")
 
     def test_files_that_change_meanwhile(self):
@@ -344,12 +344,12 @@ class Jobs(Folder):
 
     def whole(self, *rows):
         made = matrix.Matrix.__new__(matrix.Matrix)
-        made.durations, made.rows = {}, {row: [("hist", [piece])] for row, piece in rows}
-        made.pieces = [piece for _, piece in rows]
+        made.durations, made.rows = {}, {row: [("hist", [job])] for row, job in rows}
+        made.jobs = [job for _, job in rows]
         return made
 
     def test_long_and_short_forms_of_a_test(self):
-        """Pieces with the same name would be mixed up."""
+        """Jobs with the same name would be mixed up."""
         names = []
         for long in (False, True):
             whole = pieces.guest("um", [BASIC, FILES], {}, long=long)
@@ -359,40 +359,40 @@ class Jobs(Folder):
     def test_an_order_is_drawn_for_each_guest(self):
         """For make matrix and make test-long, also with only a part of its tests left."""
         def orders(found):
-            return {piece.name: piece.command[-len(piece.tests) :] for piece in found if len(piece.tests) > 2}
+            return {job.name: job.command[-len(job.tests) :] for job in found if len(job.tests) > 2}
 
-        for made in (lambda seed: matrix.Matrix({}, ["um", "debug"], seed=seed).pieces, lambda seed: pieces.all_pieces({}, long=True, seed=seed)):
+        for made in (lambda seed: matrix.Matrix({}, ["um", "debug"], seed=seed).jobs, lambda seed: pieces.all_jobs({}, long=True, seed=seed)):
             drawn = [orders(made(seed)) for seed in (*range(5), 0)]
             self.assertEqual(drawn[0], drawn[-1])
             for name, first in drawn[0].items():
                 self.assertGreater(len({tuple(each[name]) for each in drawn}), 1, name)
                 self.assertEqual({tuple(sorted(each[name])) for each in drawn}, {tuple(sorted(first))})
-            for piece in made(3):
-                if len(piece.tests) > 2:
-                    left = pieces.narrowed(piece, piece.tests[1:], {})
-                    self.assertEqual(left.command[-len(left.tests) :], [name for name in piece.command[-len(piece.tests) :] if name != piece.tests[0].name])
+            for job in made(3):
+                if len(job.tests) > 2:
+                    left = pieces.narrowed(job, job.tests[1:], {})
+                    self.assertEqual(left.command[-len(left.tests) :], [name for name in job.command[-len(job.tests) :] if name != job.tests[0].name])
 
     def test_goes_on_where_it_was_ended(self):
         found = self.shell("one", "echo 5 passed, 0 failed"), self.shell("two", self.say(("basic", 2, 0)), FILES, BASIC)
-        self.run_job(*found)
+        self.run_batch(*found)
         # Only the test that the guest did not reach is left.
-        (job,) = self.whole(("host", found[0]), ("um", found[1])).jobs(record.Record(self.path))
-        self.assertEqual([test.name for piece in job.pieces for test in piece.tests], ["files"])
-        self.assertEqual(job.pieces[0].command[-1], "files")
+        (batch,) = self.whole(("host", found[0]), ("um", found[1])).batches(record.Record(self.path))
+        self.assertEqual([test.name for job in batch.jobs for test in job.tests], ["files"])
+        self.assertEqual(batch.jobs[0].command[-1], "files")
 
     def test_what_no_archive_has(self):
-        """Is left out of a job with the tests that need it, and reported."""
+        """Is left out of a batch with the tests that need it, and reported."""
         maker, user = self.shell("maker", "true", lab=["rust"]), self.shell("user", "true", after=["maker"])
         both = self.shell("both", "true", FILES, BASIC)
 
         def leave_out(found):
-            for piece in found:
-                piece.tests = [test for test in piece.tests if test is BASIC]
-            return [piece for piece in found if piece.name == "both"], ["left"]
+            for job in found:
+                job.tests = [test for test in job.tests if test is BASIC]
+            return [job for job in found if job.name == "both"], ["left"]
 
-        kept, left = matrix.possible(matrix.Job("um", [user, both], ()), [maker, user, both], leave_out)
-        self.assertEqual(([(piece.name, piece.tests) for piece in kept], left), ([("both", [BASIC])], ["left"]))
-        # Pieces of other jobs are unchanged.
+        kept, left = matrix.possible(matrix.Batch("um", [user, both], ()), [maker, user, both], leave_out)
+        self.assertEqual(([(job.name, job.tests) for job in kept], left), ([("both", [BASIC])], ["left"]))
+        # Jobs of other batches are unchanged.
         self.assertEqual(both.tests, [FILES, BASIC])
 
     def refused(self, *words):
@@ -401,8 +401,8 @@ class Jobs(Folder):
         return said.getvalue()
 
     def test_packages_are_for_kernels(self):
-        self.assertEqual([piece.lab == list(piece.environment.values()) for piece in matrix.packages()], [True] * 3)
-        self.assertEqual([len(piece.lab) for piece in matrix.packages()], [0, 1, 1])
+        self.assertEqual([job.lab == list(job.environment.values()) for job in matrix.packages()], [True] * 3)
+        self.assertEqual([len(job.lab) for job in matrix.packages()], [0, 1, 1])
 
     def test_words(self):
         self.assertIn("no key has um:hist in it", self.refused("um:hist"))
@@ -412,28 +412,28 @@ class Jobs(Folder):
 
     def test_order(self):
         basic, files = guest(BASIC), guest(FILES)
-        on_debug, on_stock = (replace(piece, kernel=kernel, name=f"hist on {kernel}: some")
-                              for piece, kernel in ((basic, "debug"), (files, "stock")))
+        on_debug, on_stock = (replace(job, kernel=kernel, name=f"hist on {kernel}: some")
+                              for job, kernel in ((basic, "debug"), (files, "stock")))
         whole = self.whole(("um", guest(BASIC, FILES)), ("debug", on_debug), ("stock", on_stock))
         kept = record.Record(self.path)
         kept.merge({"stock: hist.files": entry(5), "um: hist.basic": entry(9), "um: hist.files": entry(9), "debug: hist.basic": entry(10)})
-        order = [(job.row, [test.name for piece in job.pieces for test in piece.tests])
-                 for job in whole.jobs(kept, changes={f"{SUITE}/files.sh"})]
-        # Changed tests first; then the kernel that looks for faults; then the job that has not run
-        # for the longest time.
+        order = [(batch.row, [test.name for job in batch.jobs for test in job.tests])
+                 for batch in whole.batches(kept, changes={f"{SUITE}/files.sh"})]
+        # Changed tests first; then the kernel that looks for faults; then the batch that has not
+        # run for the longest time.
         self.assertEqual(order, [("stock", ["files"]), ("um", ["files", "basic"]), ("debug", ["basic"])])
-        self.assertEqual([job.row for job in whole.jobs(kept)], ["debug", "stock", "um"])
+        self.assertEqual([batch.row for batch in whole.batches(kept)], ["debug", "stock", "um"])
 
     def test_jobs_are_short(self):
-        for job in matrix.Matrix({}, ["um", "stock", "debug", "6.12.117+deb13-amd64"]).jobs(record.Record(self.path)):
-            self.assertTrue(job.takes() <= matrix.JOB or len(job.pieces) == 1 and len(job.pieces[0].tests) == 1, job)
+        for batch in matrix.Matrix({}, ["um", "stock", "debug", "6.12.117+deb13-amd64"]).batches(record.Record(self.path)):
+            self.assertTrue(batch.takes() <= matrix.BATCH or len(batch.jobs) == 1 and len(batch.jobs[0].tests) == 1, batch)
 
     def test_no_job_is_begun_that_would_end_too_late(self):
-        jobs, now, done = [matrix.Job("host", [replace(MODULE, takes=takes)], ()) for takes in (50, 40, 30, 20)], [0], []
-        for job in matrix.in_time(jobs, 100, self.folder, clock=lambda: now[0]):
-            done.append(job.takes())
+        batches, now, done = [matrix.Batch("host", [replace(MODULE, takes=takes)], ()) for takes in (50, 40, 30, 20)], [0], []
+        for batch in matrix.in_time(batches, 100, self.folder, clock=lambda: now[0]):
+            done.append(batch.takes())
             # Each takes longer than expected.
-            now[0] += job.takes() + 25
+            now[0] += batch.takes() + 25
         self.assertEqual(done, [50, 20])
 
 
@@ -445,10 +445,10 @@ class Keys(unittest.TestCase):
         """
         def contents(found):
             now = inputs.Inputs(found)
-            return {name: now.contents(one) for piece in found for one in inputs.singles(piece) for name in inputs.keys(one)}
+            return {name: now.contents(one) for job in found for one in inputs.singles(job) for name in inputs.keys(one)}
 
-        whole = contents(matrix.Matrix({}).pieces)
-        for found in (pieces.all_pieces({}), pieces.all_pieces({}, long=True), pieces.debug_pieces({}), pieces.kcsan_pieces({})):
+        whole = contents(matrix.Matrix({}).jobs)
+        for found in (pieces.all_jobs({}), pieces.all_jobs({}, long=True), pieces.debug_jobs({}), pieces.kcsan_jobs({})):
             known = contents(found)
             self.assertEqual([name for name in known if name in whole and known[name] != whole[name]], [])
             self.assertGreater(len(known.keys() & whole.keys()), 20)
@@ -477,7 +477,7 @@ class Table(unittest.TestCase):
         for row in ("um", "stock", "kcsan", "7.3.4+deb13-arm64-16k"):
             whole = matrix.Matrix({}, [row])
             for column, found in whole.rows[row]:
-                for name in (name for piece in found for name in inputs.keys(piece) if column):
+                for name in (name for job in found for name in inputs.keys(job) if column):
                     self.assertEqual(matrix.place(name), (row, column))
                     self.assertIn(column, matrix.COLUMNS)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Tests scripts/test with pieces that hang, fail, or pass by doing nothing; and with wrong tables of
+Tests scripts/test with jobs that hang, fail, or pass by doing nothing; and with wrong tables of
 tests.
 """
 
@@ -35,17 +35,17 @@ OTHER = selftests.Test("hist", "basic", "")
 GOOD = "echo '# files: 5 passed, 0 failed, 2 skipped, 1 s'"
 
 
-def piece(command, *tests, **more):
-    return pieces.Piece("piece", ["sh", "-c", command], tests=list(tests), kernel="um", **more)
+def job(command, *tests, **more):
+    return pieces.Job("job", ["sh", "-c", command], tests=list(tests), kernel="um", **more)
 
 
-def outcome(*of_pieces):
-    """Returns the results of pieces, and the output."""
+def outcome(*of_jobs):
+    """Returns the results of jobs, and the output."""
     said = io.StringIO()
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(said):
         kept, pieces.OUT, runner.OUT, runner.TOP = pieces.OUT, Path(folder), Path(folder), Path(folder)
         try:
-            results = runner.Runner(list(of_pieces)).run()
+            results = runner.Runner(list(of_jobs)).run()
         finally:
             pieces.OUT = kept
     return {name: value for _, found, _ in results.values() for name, value in found.items()}, said.getvalue()
@@ -53,12 +53,12 @@ def outcome(*of_pieces):
 
 class Judged(unittest.TestCase):
     def failed(self, command, *tests, **more):
-        results, said = outcome(piece(command, *tests, **more))
+        results, said = outcome(job(command, *tests, **more))
         self.assertEqual(sum(result.failed for result in results.values()), 1, results)
         return said
 
     def test_passes(self):
-        results, _ = outcome(piece(GOOD, TEST))
+        results, _ = outcome(job(GOOD, TEST))
         self.assertEqual((results["files"].passed, results["files"].failed, results["files"].skipped), (5, 0, 2))
 
     def test_nothing_tested(self):
@@ -81,14 +81,14 @@ class Judged(unittest.TestCase):
 
     def test_report_that_any_test_may_have_caused(self):
         both = GOOD + "; echo '# basic: 1 passed, 0 failed, 0 skipped, 1 s'; exit 70"
-        results, _ = outcome(piece(both, TEST, OTHER))
+        results, _ = outcome(job(both, TEST, OTHER))
         self.assertEqual({name: result.failed for name, result in results.items()}, {"files": 1, "basic": 1})
 
     def test_guest_does_not_boot(self):
         self.failed("exit 71", TEST)
 
     def test_not_even_started(self):
-        missing = piece("", TEST)
+        missing = job("", TEST)
         missing.command = ["/nonexistent"]
         results, said = outcome(missing)
         self.assertEqual(results["files"].failed, 1)
@@ -98,8 +98,8 @@ class Judged(unittest.TestCase):
         self.failed("echo hello")
 
     def test_points(self):
-        results, _ = outcome(piece("echo ok 1 - a; echo 'ok 2 - b # SKIP no'; echo ok 3 - c; echo 1..3"))
-        self.assertEqual((results["piece"].passed, results["piece"].failed, results["piece"].skipped), (2, 0, 1))
+        results, _ = outcome(job("echo ok 1 - a; echo 'ok 2 - b # SKIP no'; echo ok 3 - c; echo 1..3"))
+        self.assertEqual((results["job"].passed, results["job"].failed, results["job"].skipped), (2, 0, 1))
 
     def test_a_point_fails(self):
         self.failed("echo ok 1 - a; echo not ok 2 - b; echo 1..2; exit 1")
@@ -131,14 +131,14 @@ class Judged(unittest.TestCase):
             def keep(self, *_):
                 raise OSError("no space left on device")
 
-        first, second = piece("exit 1", counts=False), piece("true", counts=False)
+        first, second = job("exit 1", counts=False), job("true", counts=False)
         second.name = "second"
         began, said = time.monotonic(), io.StringIO()
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(said), unittest.mock.patch("threading.excepthook"):
             with unittest.mock.patch("pieces.OUT", Path(folder)), unittest.mock.patch("runner.OUT", Path(folder)), \
                     unittest.mock.patch("runner.TOP", Path(folder)), unittest.mock.patch("os.cpu_count", lambda: 1):
                 runner.Runner([first, second], record=Full()).run()
-        self.assertIn("FAILED piece", said.getvalue())
+        self.assertIn("FAILED job", said.getvalue())
         self.assertIn("] second", said.getvalue())
         self.assertLess(time.monotonic() - began, 10)
 
@@ -171,12 +171,12 @@ class Judged(unittest.TestCase):
         """Its pid may belong to another process by then."""
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()), \
                 unittest.mock.patch.multiple("runner", OUT=Path(folder), TOP=Path(folder)), unittest.mock.patch("pieces.OUT", Path(folder)):
-            of_all = runner.Runner([piece("true", counts=False)])
+            of_all = runner.Runner([job("true", counts=False)])
             of_all.run()
-        self.assertEqual((of_all.states, of_all.processes), ({"piece": "passed"}, []))
+        self.assertEqual((of_all.states, of_all.processes), ({"job": "passed"}, []))
 
     def test_what_needs_it_is_not_run(self):
-        first, second = piece("exit 1", counts=False), piece(GOOD, TEST, after=["piece"])
+        first, second = job("exit 1", counts=False), job(GOOD, TEST, after=["job"])
         second.name = "second"
         results, said = outcome(first, second)
         self.assertEqual(results["files"].failed, 1)
@@ -184,21 +184,21 @@ class Judged(unittest.TestCase):
 
 
 class Rooms(unittest.TestCase):
-    """Pieces in an order drawn by a seed, each with a folder build/ of its own."""
+    """Jobs in an order drawn by a seed, each with a folder build/ of its own."""
 
-    def run_with(self, seed, *of_pieces):
+    def run_with(self, seed, *of_jobs):
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as said:
             kept, pieces.OUT, runner.OUT, runner.TOP = pieces.OUT, Path(folder) / "logs", Path(folder) / "logs", Path(folder)
             (Path(folder) / "build").mkdir()
             try:
-                results = runner.Runner(list(of_pieces), seed=seed).run()
+                results = runner.Runner(list(of_jobs), seed=seed).run()
             finally:
                 pieces.OUT = kept
             left = {str(path.relative_to(folder)) for path in Path(folder, "build").rglob("*") if path.is_file()}
         return {name: state for name, (state, *_) in results.items()}, said.getvalue(), left
 
     def shell(self, name, command, *after, counts=False):
-        return pieces.Piece(name, ["sh", "-ec", command], after=list(after), counts=counts)
+        return pieces.Job(name, ["sh", "-ec", command], after=list(after), counts=counts)
 
     def test_what_is_needed_is_there_and_nothing_else(self):
         first = self.shell("first", "mkdir build/a; echo 1 >build/a/one")
@@ -209,7 +209,7 @@ class Rooms(unittest.TestCase):
         for seed in range(6):
             states, said, left = self.run_with(seed, first, other, second, third)
             self.assertEqual(set(states.values()), {"passed"}, said)
-            # A piece that removes its copy of a file has not taken it from others; logs of guests
+            # A job that removes its copy of a file has not taken it from others; logs of guests
             # are at their usual place.
             self.assertLessEqual({"build/rooms/second/a/one", "build/vm/log"}, left)
 
@@ -222,7 +222,7 @@ class Rooms(unittest.TestCase):
 
     def test_a_room_begins_with_what_its_needs_have_made(self):
         """
-        And with the results of a piece that others need from an earlier run with the same inputs,
+        And with the results of a job that others need from an earlier run with the same inputs,
         if it passed.
         """
         with tempfile.TemporaryDirectory() as folder:
@@ -241,7 +241,7 @@ class Rooms(unittest.TestCase):
 
     def test_what_was_made_in_an_earlier_run_is_gone(self):
         """
-        Files that only an older source made are gone, even for pieces that use them without
+        Files that only an older source made are gone, even for jobs that use them without
         declaring the need.
         """
         class Known(dict):
@@ -249,7 +249,7 @@ class Rooms(unittest.TestCase):
                 pass
 
             def inputs(self, _):
-                return repr([piece.command for piece in of_all.pieces])
+                return repr([job.command for job in of_all.jobs])
 
             def keep(self, *_):
                 return True
@@ -296,47 +296,47 @@ class Locked(unittest.TestCase):
                 waiting.join(1)
                 self.assertEqual(said.getvalue(), "test: another run of scripts/test is at work in this checkout: waiting for it\n")
                 os.environ[pieces.WITHIN] = str(pieces.TOP)
-                # A run started by a piece of this one does not wait.
+                # A run started by a job of this one does not wait.
                 with pieces.locks([]):
                     done.append("first")
             waiting.join(10)
         self.assertEqual(done, ["first", "second"])
 
-    def test_what_a_piece_runs_is_part_of_it(self):
-        results, _ = outcome(piece(f"[ ${pieces.WITHIN} = $PWD ]", counts=False))
-        self.assertEqual(results["piece"].failed, 0)
+    def test_what_a_job_runs_is_part_of_it(self):
+        results, _ = outcome(job(f"[ ${pieces.WITHIN} = $PWD ]", counts=False))
+        self.assertEqual(results["job"].failed, 0)
 
     def test_a_whole_run(self):
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()), \
                 unittest.mock.patch.multiple("runner", OUT=Path(folder), TOP=Path(folder), Record=lambda **_: None), \
                 unittest.mock.patch("pieces.OUT", Path(folder)), unittest.mock.patch.dict("os.environ"):
             os.environ.pop(pieces.WITHIN, None)
-            self.assertEqual(runner.run([piece(f"! flock -n {folder}/lock true", counts=False)]), 0)
+            self.assertEqual(runner.run([job(f"! flock -n {folder}/lock true", counts=False)]), 0)
             subprocess.run(["flock", "-n", f"{folder}/lock", "true"], check=True)
 
     def test_what_failed_stands_at_the_end_too(self):
-        failing, last = piece("echo 'not ok 1 - two are one'; exit 1", counts=False), piece("true", counts=False)
+        failing, last = job("echo 'not ok 1 - two are one'; exit 1", counts=False), job("true", counts=False)
         last.name = "last"
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as said, \
                 unittest.mock.patch.multiple("runner", OUT=Path(folder), TOP=Path(folder), Record=lambda **_: None), \
                 unittest.mock.patch("pieces.OUT", Path(folder)):
             self.assertEqual(runner.run([failing, last]), 1)
         end = said.getvalue().rpartition("] last")[2]
-        self.assertIn("FAILED piece\n      not ok 1 - two are one\n      status 1", end)
+        self.assertIn("FAILED job\n      not ok 1 - two are one\n      status 1", end)
 
 
 class Ceilings(unittest.TestCase):
-    """CPU seconds that the pieces of make test may take."""
+    """CPU seconds that the jobs of make test may take."""
 
-    def test_each_piece_has_one_and_all_fit_into_the_time_of_ci(self):
+    def test_each_job_has_one_and_all_fit_into_the_time_of_ci(self):
         known = selftests.ceilings()
-        found = {ceilings.row_of(piece) for piece in pieces.all_pieces({})}
-        found |= {ceilings.row_of(piece) for piece in pieces.short_pieces(pieces.lab("own"), {})}
+        found = {ceilings.row_of(job) for job in pieces.all_jobs({})}
+        found |= {ceilings.row_of(job) for job in pieces.short_jobs(pieces.lab("own"), {})}
         self.assertEqual(found, set(known))
         self.assertLessEqual(sum(known.values()), ceilings.MOST)
 
     def test_compare(self):
-        guest, other = piece("", TEST), pieces.Piece("other", [])
+        guest, other = job("", TEST), pieces.Job("other", [])
         guest.name, known = "hist on um: files", {"hist on um": 10, "other": 5, "not run": 7}
         taken, most, over = ceilings.compare({guest.name: 12, "other": 4}, [guest, other], known)
         self.assertEqual((taken, most), (16, 15))
@@ -425,12 +425,12 @@ class NotThere(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.all = {long: pieces.all_pieces({}, long=long) + pieces.fuzz() for long in (False, True)}
+        cls.all = {long: pieces.all_jobs({}, long=long) + pieces.fuzz() for long in (False, True)}
 
     def left(self, lacks, whole=True, long=False):
         kept, left = test_program().leave_out(copy.deepcopy(self.all[long]), lacks, whole)
         self.assertTrue(kept)
-        self.assertTrue(all(after in {piece.name for piece in kept} for piece in kept for after in piece.after if after not in OTHERS))
+        self.assertTrue(all(after in {job.name for job in kept} for job in kept for after in job.after if after not in OTHERS))
         return kept, {name: found for found in left for name in found.names}
 
     def test_nothing(self):
@@ -443,7 +443,7 @@ class NotThere(unittest.TestCase):
         # Left out: tests of the program, which needs the compiler.
         self.assertIn("command", left)
         self.assertTrue(any(name.startswith("command on stock") for name in left))
-        self.assertTrue(any(piece.name.startswith("hist on um") for piece in kept))
+        self.assertTrue(any(job.name.startswith("hist on um") for job in kept))
         self.assertTrue(left["command: tests"].fails)
         self.assertEqual(left["command"].why, "none")
 
@@ -451,10 +451,10 @@ class NotThere(unittest.TestCase):
         kept, left = self.left({"clients": "none"})
         self.assertEqual(set(left), {"command.exec", "hist.clients"})
         self.assertTrue(left["hist.clients"].fails)
-        for piece in kept:
-            self.assertFalse({"command.exec", "hist.clients"} & {f"{test.suite}.{test.name}" for test in piece.tests})
-            self.assertTrue({test.name for test in piece.tests} <= set(piece.command))
-            self.assertFalse(piece.name.startswith("command on") and "exec" in piece.command)
+        for job in kept:
+            self.assertFalse({"command.exec", "hist.clients"} & {f"{test.suite}.{test.name}" for test in job.tests})
+            self.assertTrue({test.name for test in job.tests} <= set(job.command))
+            self.assertFalse(job.name.startswith("command on") and "exec" in job.command)
 
     def test_what_make_test_is_not_about(self):
         _, left = self.left({"prometheus": "none", "fuzz": "none"}, long=True)
@@ -465,7 +465,7 @@ class NotThere(unittest.TestCase):
         of_lab = test_program().of_lab
         self.assertEqual(of_lab(self.all[False]), ["clients", "deny", "fuzz", "rust"])
         self.assertEqual(of_lab(self.all[True]), ["clients", "deny", "fuzz", "peers", "prometheus", "rust"])
-        self.assertIn("rust-arm64", of_lab(pieces.kernel_pieces("7.3.4+deb13-arm64", {})))
+        self.assertIn("rust-arm64", of_lab(pieces.kernel_jobs("7.3.4+deb13-arm64", {})))
 
     def test_part_of_the_tests(self):
         _, left = self.left({"rust": "none"}, whole=False)
@@ -478,7 +478,7 @@ class NotThere(unittest.TestCase):
             try:
                 # This machine's record stays unchanged.
                 with unittest.mock.patch("runner.Record", lambda **_: None):
-                    status = runner.run([piece(GOOD, TEST)], left_out=left)
+                    status = runner.run([job(GOOD, TEST)], left_out=left)
             finally:
                 pieces.OUT = kept
         return status, said.getvalue()
@@ -507,8 +507,8 @@ class NotThere(unittest.TestCase):
                 # With several kernels, one that no archive has is not a failure; one that cannot be
                 # made is, though another one passes.
                 with unittest.mock.patch.multiple(
-                        test, short_pieces=lambda kernel, _: [pieces.Piece(f"module for {kernel}", ["true"], counts=False),
-                                                              pieces.Piece("one", ["echo", "1 passed, 0 failed"])],
+                        test, short_jobs=lambda kernel, _: [pieces.Job(f"module for {kernel}", ["true"], counts=False),
+                                                              pieces.Job("one", ["echo", "1 passed, 0 failed"])],
                         programs=lambda _: [], compilers=lambda _: "", Record=lambda **_: None, Durations=lambda: None), \
                         unittest.mock.patch("pieces.OUT", Path(folder)), unittest.mock.patch("runner.OUT", Path(folder)), \
                         unittest.mock.patch("runner.TOP", Path(folder)):
@@ -569,7 +569,7 @@ class Continuous(unittest.TestCase):
 
     def test_what_is_fetched(self):
         wanted = re.search(r"for piece in (.*); do", (pieces.TOP / ".ci/run").read_text(encoding="utf-8"))[1]
-        self.assertEqual(wanted.split(), ["stock", *test_program().of_lab(pieces.all_pieces({}))])
+        self.assertEqual(wanted.split(), ["stock", *test_program().of_lab(pieces.all_jobs({}))])
 
     def test_what_fails(self):
         for make in ("echo 5 passed, 0 failed; exit 2", "true", "echo 5 passed, 1 failed; exit 2"):
@@ -615,11 +615,11 @@ class Words(unittest.TestCase):
                 else:
                     self.assertIn("--kernel: all tests run on" if name in takes else f"{mode} does not take --{name}", said)
 
-    def test_orders_of_the_cheap_pieces(self):
-        durations = {piece.name: 2 for piece in pieces.all_pieces({})} | {"needs": 6, "module for stock": 60}
-        names = {piece.name for piece in pieces.cheap_pieces(durations)}
+    def test_orders_of_the_cheap_jobs(self):
+        durations = {job.name: 2 for job in pieces.all_jobs({})} | {"needs": 6, "module for stock": 60}
+        names = {job.name for job in pieces.cheap_jobs(durations)}
         self.assertLessEqual({"layers", "events for um", "module for um", "programs of hist", "lab: matrix"}, names)
-        # Slow pieces, pieces that need them, and guests are left out.
+        # Slow jobs, jobs that need them, and guests are left out.
         self.assertFalse({"needs", "module for stock", "frames", "events for stock"} & names)
         self.assertFalse([name for name in names if " on um:" in name or " on stock:" in name])
         done, said = [], io.StringIO()
@@ -644,7 +644,7 @@ class Words(unittest.TestCase):
 
         with unittest.mock.patch.multiple(
                 self.program, make_in_lab=lambda _: (0, ""), Runner=Seen,
-                short_pieces=lambda kernel, _: [pieces.Piece(f"module for {kernel}", ["true"], counts=False)], **others), \
+                short_jobs=lambda kernel, _: [pieces.Job(f"module for {kernel}", ["true"], counts=False)], **others), \
                 tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()), \
                 unittest.mock.patch("pieces.OUT", Path(folder)), unittest.mock.patch("runner.OUT", Path(folder)), \
                 unittest.mock.patch("runner.TOP", Path(folder)):
