@@ -104,7 +104,10 @@ mod tests {
             ["rhist", "exec", "-i", "x", "ls"]
         );
         assert_eq!(words(&["rhist-exec"]), ["rhist", "exec"]);
-        assert_eq!(words(&["/opt/rhist-exec/rhist", "doctor"]), ["/opt/rhist-exec/rhist", "doctor"]);
+        assert_eq!(
+            words(&["/opt/rhist-exec/rhist", "doctor"]),
+            ["/opt/rhist-exec/rhist", "doctor"]
+        );
         assert_eq!(words(&[]), [""; 0]);
     }
 }

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use rustix::fs::Access;
 
-use crate::question::Backend;
 use crate::recipe::Measure;
+use crate::tracefs::Backend;
 use crate::tracefs::Tracefs;
 use crate::tracefs::events::EventName;
 

@@ -12,7 +12,7 @@ use std::path::Path;
 use crate::plan::Plan;
 use crate::plan::Step;
 use crate::plan::events_of;
-use crate::question::Backend;
+use crate::tracefs::Backend;
 use crate::tracefs::Tracefs;
 
 /// Attempts to read a consistent state of the kernel's files while other processes create and

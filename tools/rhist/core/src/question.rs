@@ -12,6 +12,7 @@ use crate::table::Table;
 use crate::table::Time;
 use crate::table::Unit;
 use crate::table::fold;
+use crate::tracefs::Backend;
 
 /// A question with its context. Constant for all readings of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -74,16 +75,6 @@ impl Question {
 pub fn is_signed(signed: &[String], value: &str) -> bool {
     let mut words = value.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     value.contains('-') || words.any(|word| signed.iter().any(|signed| signed == word))
-}
-
-/// Implementation of the histograms.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Backend {
-    /// The module rhist.
-    #[default]
-    Rhist,
-    /// The kernel's own hist triggers, written in C.
-    C,
 }
 
 /// Numbers read at one time.

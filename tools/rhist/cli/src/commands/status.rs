@@ -12,9 +12,9 @@ use std::time::Instant;
 
 use rhist_core::journal::Entries;
 use rhist_core::journal::Journals;
-use rhist_core::question::Backend;
 use rhist_core::question::Cost;
 use rhist_core::run;
+use rhist_core::tracefs::Backend;
 use rhist_core::tracefs::Tracefs;
 
 use crate::options::BackendArg;

@@ -11,10 +11,10 @@ use rhist_core::cost;
 use rhist_core::journal::Journals;
 use rhist_core::plan::Plan;
 use rhist_core::plan::Plans;
-use rhist_core::question::Backend;
 use rhist_core::run;
 use rhist_core::run::Run;
 use rhist_core::run::StartError;
+use rhist_core::tracefs::Backend;
 use rhist_core::tracefs::ROOT_VARIABLE;
 use rhist_core::tracefs::Tracefs;
 

@@ -10,12 +10,12 @@ use rhist_core::compare::Measure;
 use rhist_core::compare::Sample;
 use rhist_core::quantity::Estimate;
 use rhist_core::quantity::things;
-use rhist_core::question::Backend;
 use rhist_core::question::Question;
 use rhist_core::stats;
 use rhist_core::table::Text;
 use rhist_core::table::Unit;
 use rhist_core::table::Value;
+use rhist_core::tracefs::Backend;
 
 use super::Screen;
 use super::comparison_json;

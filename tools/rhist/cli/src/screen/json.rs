@@ -41,7 +41,6 @@ mod line;
 use std::io;
 use std::io::Write;
 
-use rhist_core::question::Backend;
 use rhist_core::table::Column;
 use rhist_core::table::Dist;
 use rhist_core::table::Fold;
@@ -52,6 +51,7 @@ use rhist_core::table::Text;
 use rhist_core::table::Time;
 use rhist_core::table::Unit;
 use rhist_core::table::Value;
+use rhist_core::tracefs::Backend;
 use serde::Serialize;
 use serde_json::Serializer;
 

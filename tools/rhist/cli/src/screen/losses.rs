@@ -2,9 +2,9 @@
 
 //! Prints losses, and the cost of counting.
 
-use rhist_core::question::Backend;
 use rhist_core::question::Cost;
 use rhist_core::question::Fill;
+use rhist_core::tracefs::Backend;
 
 use super::Screen;
 use super::View;

@@ -7,7 +7,6 @@ mod programs;
 mod sample;
 
 use insta::assert_snapshot;
-use rhist_core::question::Backend;
 use rhist_core::question::Cost;
 use rhist_core::question::Fill;
 use rhist_core::question::Interval;
@@ -22,6 +21,7 @@ use rhist_core::table::Losses;
 use rhist_core::table::Table;
 use rhist_core::table::Unit;
 use rhist_core::table::Value;
+use rhist_core::tracefs::Backend;
 
 use super::*;
 use sample::*;

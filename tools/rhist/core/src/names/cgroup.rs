@@ -8,7 +8,7 @@ use std::os::unix::fs::DirEntryExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::Table;
+use super::proc::Table;
 
 /// Hierarchy of version 2, relative to the parent of `/proc`.
 pub const FOLDER: &str = "sys/fs/cgroup";

@@ -2,8 +2,8 @@
 
 //! Names of block devices.
 
-use super::ProcFile;
-use super::Table;
+use super::proc::ProcFile;
+use super::proc::Table;
 
 pub(super) const FILE: ProcFile = ProcFile {
     name: "partitions",

@@ -2,8 +2,8 @@
 
 //! Names of interrupts: their handlers.
 
-use super::ProcFile;
-use super::Table;
+use super::proc::ProcFile;
+use super::proc::Table;
 
 pub(super) const FILE: ProcFile = ProcFile {
     name: "interrupts",

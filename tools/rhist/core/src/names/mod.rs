@@ -7,13 +7,12 @@
 
 mod blockop;
 mod cgroup;
-mod constant;
 mod device;
 mod errno;
-mod format;
 mod hex;
 mod ipv4;
 mod irq;
+mod proc;
 mod signal;
 mod softirq;
 mod state;
@@ -28,22 +27,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 use std::time::Instant;
 
+use proc::ProcFile;
+use proc::Table;
+
 use crate::recipe::Measure;
 use crate::recipe::NameKind;
+use crate::tracefs::Symbols;
 use crate::tracefs::Tracefs;
 use crate::tracefs::events::EventName;
-pub use format::Symbols;
-
-type Table = BTreeMap<i128, String>;
 
 /// Minimum age of the list of control groups before an unknown group causes a new read.
 const CGROUPS_AGE: Duration = Duration::from_secs(10);
-
-/// A file in `/proc` that contains names.
-struct ProcFile {
-    name: &'static str,
-    parse: fn(&str) -> Table,
-}
 
 /// Source of names.
 #[derive(Debug, Default)]

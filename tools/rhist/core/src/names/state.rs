@@ -25,6 +25,7 @@ pub(super) fn name(number: i128) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tracefs::Symbols;
 
     #[test]
     fn states() {
@@ -38,6 +39,11 @@ mod tests {
             (257, "S+"),
         ] {
             assert_eq!(name(number).as_deref(), Some(expected));
+        }
+        let format = include_str!("../../tests/fixtures/events/sched/sched_switch/format");
+        let state = Symbols::parse(format, "prev_state").unwrap();
+        for number in 1..256 {
+            assert_eq!(state.name(number), name(number));
         }
         assert_eq!(name(512), None);
         assert_eq!(name(-1), None);

@@ -4,11 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::question::Backend;
 use crate::table::BucketUnit;
 use crate::table::Column;
 use crate::table::Fold;
 use crate::table::Unit;
+use crate::tracefs::Backend;
 
 /// `CLOCK_MONOTONIC` at the end of the interval, in nanoseconds.
 pub const MONOTONIC: &str = "rhist.monotonic";

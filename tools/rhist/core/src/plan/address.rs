@@ -3,11 +3,11 @@
 //! Keys that only rhist's histograms support: addresses of the internet protocol (`.ip`), and
 //! strings that a field points to (`.string`).
 
-use super::Asked;
-use super::Error;
-use super::Plan;
-use super::has_dist;
-use super::split_key;
+use super::commands::Plan;
+use super::error::Error;
+use super::measure::split_key;
+use super::options::Asked;
+use super::options::has_dist;
 use crate::recipe::Measure;
 use crate::recipe::NameKind;
 use crate::tracefs::Tracefs;

@@ -2,19 +2,19 @@
 
 //! Plans triggers that count events.
 
-use super::Asked;
-use super::Error;
-use super::Plan;
 use super::address;
 use super::answer::Shows;
+use super::clause::dist_clauses;
+use super::clause::keys_or_cpu;
+use super::clause::size_of;
+use super::commands::Plan;
+use super::error::Error;
 use super::filter::condition;
 use super::filter::options_filter;
 use super::filter::others_filter;
-use super::has_dist;
-use super::latency::dist_clauses;
-use super::latency::keys_or_cpu;
-use super::latency::size_of;
 use super::measure::event_of;
+use super::options::Asked;
+use super::options::has_dist;
 use super::synthetic::MOST_KEYS_OF_C;
 use super::synthetic::too_many_keys;
 use crate::recipe::Count;
@@ -122,7 +122,7 @@ fn places(plan: &Plan, tracefs: &Tracefs, count: &Count) -> Vec<usize> {
 }
 
 fn has_dist_columns(plan: &Plan) -> bool {
-    plan.question.backend == crate::question::Backend::Rhist
+    plan.question.backend == crate::tracefs::Backend::Rhist
 }
 
 fn rhist(plan: &mut Plan, asked: Asked<'_>, count: &Count, event: &EventName, tail: &str) {

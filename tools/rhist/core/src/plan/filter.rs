@@ -2,8 +2,8 @@
 
 //! Filters of triggers: threads, names of tasks, and the condition of the command line.
 
-use super::Error;
-use super::Options;
+use super::error::Error;
+use super::options::Options;
 use crate::grammar::token::tokens;
 use crate::recipe::Measure;
 

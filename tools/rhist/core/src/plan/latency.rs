@@ -2,29 +2,29 @@
 
 //! Plans triggers that measure the time between starts and ends.
 
-use super::Asked;
-use super::Error;
-use super::Options;
-use super::Plan;
 use super::address;
 use super::answer::Shows;
+use super::clause::dist_clauses;
+use super::clause::keys_or_cpu;
+use super::clause::number_of;
+use super::clause::room;
+use super::clause::since;
+use super::clause::size_of;
+use super::commands::Plan;
+use super::error::Error;
 use super::filter::condition;
 use super::filter::options_filter;
 use super::filter::others_filter;
-use super::has_dist;
 use super::measure::event_of;
 use super::measure::filters_starts;
-use super::split_key;
+use super::measure::split_key;
+use super::options::Asked;
+use super::options::Options;
+use super::options::has_dist;
 use super::synthetic;
 use super::synthetic::Carried;
 use crate::recipe::Measure;
 use crate::recipe::Point;
-
-/// Default number of entries for starts.
-const START_SIZE: u32 = 16384;
-
-/// Field of the synthetic event that carries the time.
-pub(super) const VALUE: &str = "lat";
 
 /// Adds the triggers to the plan.
 pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
@@ -247,70 +247,12 @@ fn direct(plan: &mut Plan, asked: Asked<'_>, end: &Point, (e, i): (usize, usize)
     Ok(())
 }
 
-/// Number of an end. Ends with the same event and filter count as one that looks up several starts.
-pub(super) fn number_of(end: &Point, measure: &Measure) -> usize {
-    let is_same = |other: &Point| (&other.event, &other.filter) == (&end.event, &end.filter);
-    measure.end.iter().position(is_same).unwrap_or(0)
-}
-
 /// Numbers of the starts that a point refers to.
 fn starts_of(point: &Point, measure: &Measure) -> Vec<usize> {
     match point.of {
         Some(i) if i < measure.start.len() => vec![i],
         Some(_) => Vec::new(),
         None => (0..measure.start.len()).collect(),
-    }
-}
-
-/// Value expression of an end; by default the time since its start.
-pub(super) fn since(point: &Point, i: usize) -> String {
-    point
-        .value
-        .as_deref()
-        .unwrap_or("common_timestamp-{start}")
-        .replace("{start}", &format!("$ts{i}"))
-        // Blanks would become part of the variable's name.
-        .replace(' ', "")
-}
-
-/// Clauses of a distribution: `:unit(…)` if buckets use another unit than the values, and
-/// `:quantiles(…)`.
-pub(super) fn dist_clauses(options: &Options) -> String {
-    let mut clauses = match options.unit.word() {
-        "" => String::new(),
-        word => format!(":unit({word})"),
-    };
-    if options.only_buckets {
-        clauses += ":quantiles(50)";
-    }
-    clauses
-}
-
-/// `:size=…` for this start, and for all triggers that look it up by the same keys. A requested
-/// size can raise the number of starts but not lower it, since few results may need many starts.
-pub(super) fn room(Asked { measure, options, .. }: Asked<'_>, i: usize) -> String {
-    let own = measure.start.get(i).and_then(|start| start.size).unwrap_or(START_SIZE);
-    format!(
-        ":size={}",
-        options.size.or(measure.size).map_or(own, |size| size.max(own))
-    )
-}
-
-/// `:size=…` unless it is the default.
-pub(super) fn size_of(options: &Options, measure: &Measure) -> String {
-    options
-        .size
-        .or(measure.size)
-        .map_or(String::new(), |size| format!(":size={size}"))
-}
-
-/// Keys of a histogram, which needs at least one. The CPU is the cheapest: its counter is in the
-/// CPU's own cache.
-pub(super) fn keys_or_cpu(keys: &[String]) -> String {
-    if keys.is_empty() {
-        "common_cpu".to_owned()
-    } else {
-        keys.join(",")
     }
 }
 

@@ -4,9 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Error;
-use super::Id;
-use super::split_key;
+use super::error::Error;
+use super::step::Id;
 use crate::recipe::FilterAt;
 use crate::recipe::Measure;
 use crate::recipe::NameKind;
@@ -27,6 +26,14 @@ pub fn events_of(measure: &Measure) -> Vec<&str> {
         .map(|count| count.event.as_str())
         .chain(points)
         .collect()
+}
+
+/// Splits a key into field and modifier: `id.syscall`. Also works for a field in parentheses.
+pub(super) fn split_key(key: &str) -> (&str, Option<&str>) {
+    match key.rfind('.') {
+        Some(dot) if !key[dot..].contains(')') => (&key[..dot], Some(&key[dot + 1..])),
+        _ => (key, None),
+    }
 }
 
 /// Returns whether an event exists, or a probe of the run will create it.

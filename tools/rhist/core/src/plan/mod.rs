@@ -9,32 +9,41 @@
 
 mod address;
 mod answer;
+mod clause;
+mod commands;
 mod count;
+mod error;
 mod filter;
 mod latency;
 mod measure;
+mod options;
 mod step;
 mod synthetic;
-
-use std::collections::BTreeMap;
-use std::fmt;
 
 pub use answer::Answer;
 use answer::Shows;
 #[cfg(test)]
 pub(crate) use answer::tests::hist_jsonl;
+pub use commands::Instead;
+pub(crate) use commands::NO_TASK;
+pub use commands::Plan;
+pub use commands::Plans;
+pub(crate) use commands::TASKS;
+pub use error::Error;
 pub use measure::events_of;
 use measure::fill_in;
 use measure::is_there;
 use measure::names_of;
 use measure::signed;
+use measure::split_key;
+use options::Asked;
+pub use options::Options;
+use options::has_dist;
 pub use step::Id;
 use step::MOST_ACTIVE;
 pub use step::Step;
 pub use step::word;
 
-use crate::names::Names;
-use crate::question::Backend;
 use crate::question::Question;
 use crate::recipe::Count;
 use crate::recipe::Measure;
@@ -48,131 +57,6 @@ use crate::tracefs::format::FieldKind;
 
 /// Limit of a command for the kernel, in bytes: less than the smallest page.
 const MOST_BYTES: usize = 4095;
-
-/// File of an instance with the tasks whose events count. A task that does not exist keeps all
-/// events out, so triggers are created while nothing counts, and clearing the file starts all of
-/// them at once. Pausing triggers is no substitute: the kernel cannot continue a trigger with a
-/// variable.
-pub(crate) const TASKS: &str = "set_event_pid";
-
-/// A pid that no task can have, since pids end at 2^22 (`PID_MAX_LIMIT`). Also the largest that the
-/// file accepts.
-pub(crate) const NO_TASK: &str = "1073741823";
-
-/// Settings from the command line that modify a measurement.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Options {
-    /// Keys; `None` for the keys of the recipe.
-    pub by: Option<Vec<String>>,
-    /// Threads to measure; empty for all.
-    pub threads: Vec<i32>,
-    /// Threads to leave out: the ones of rhist itself.
-    pub own: Vec<i32>,
-    /// Measures only tasks with this name; a pattern if it contains `*`.
-    pub comm: Option<String>,
-    /// Lower limit of values, in the unit of the recipe.
-    pub slower: Option<u64>,
-    /// Upper limit of values, exclusive.
-    pub faster: Option<u64>,
-    /// Filter for hits.
-    pub filter: Option<String>,
-    /// Number of entries for results, and the minimum for starts.
-    pub size: Option<u32>,
-    /// Unit of the buckets of times: see [`BucketUnit`].
-    pub unit: BucketUnit,
-    /// Whether only the buckets of distributions are read. The kernel then estimates as few
-    /// quantiles as it can; estimates take most of the time of a read.
-    pub only_buckets: bool,
-    /// Values for the recipe's arguments.
-    pub args: BTreeMap<String, String>,
-    /// Whether to count tasks by ID and merge them by name afterwards: for kernels whose C lacks
-    /// `common_comm`.
-    pub comm_by_pid: bool,
-}
-
-/// Commands for the kernel, and the way to read their results.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
-    /// Names of the objects that it creates.
-    pub id: Id,
-    /// The measure, with complete names of events, values of arguments, and the requested keys.
-    pub measure: Measure,
-    /// Commands in their order, after the instance was created.
-    pub steps: Vec<Step>,
-    /// Meaning of the triggers' histograms.
-    pub answer: Answer,
-    /// The question, as recordings and pages describe it.
-    pub question: Question,
-}
-
-/// Plans for one question on one machine.
-#[derive(Debug)]
-pub struct Plans {
-    /// The first choice.
-    pub best: Plan,
-    /// Fallbacks for a kernel that refuses it, the better ones first.
-    pub others: Vec<(Instead, Plan)>,
-}
-
-/// Reason to use a plan instead of a better one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Instead {
-    /// Less exact, or meant for another kernel: allowed only if the kernel lacks a feature that the
-    /// better plan needs.
-    LessExact,
-    /// Equivalent, except that tasks are counted by ID, where C lacks their names.
-    ById,
-}
-
-impl Plans {
-    /// All plans, the best first.
-    pub fn iter(&self) -> impl Iterator<Item = &Plan> {
-        std::iter::once(&self.best).chain(self.others.iter().map(|(_, plan)| plan))
-    }
-}
-
-/// Inputs for all triggers of a plan.
-#[derive(Clone, Copy)]
-struct Asked<'a> {
-    tracefs: &'a Tracefs,
-    measure: &'a Measure,
-    options: &'a Options,
-    /// Keys as the kernel names them.
-    keys: &'a [String],
-}
-
-/// Reason why planning failed.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Error {
-    /// The kernel lacks this event.
-    NoEvent {
-        /// `system:event`.
-        event: String,
-    },
-    /// The event lacks this field.
-    NoField {
-        /// `system:event`.
-        event: String,
-        /// Name of the field, without modifiers.
-        field: String,
-        /// Key or value as written.
-        text: String,
-    },
-    /// This kernel cannot express the measurement.
-    Impossible(String),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::NoEvent { event } => write!(f, "this kernel has no event {event}"),
-            Error::NoField { event, field, .. } => write!(f, "event {event} has no field {field}"),
-            Error::Impossible(why) => f.write_str(why),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 impl Plan {
     /// Plans a measurement. `question` describes the recipe and the machine; the plan completes it.
@@ -316,32 +200,6 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Filters of its triggers.
-    pub fn filters(&self) -> impl Iterator<Item = &str> {
-        let texts = self.steps.iter().map(Step::text);
-        texts.filter_map(|text| Some(text.split_once(" if ")?.1))
-    }
-
-    /// Returns whether a command uses `common_comm`, which C lacks on some kernels.
-    pub fn has_comm(&self) -> bool {
-        let is_by_comm = |step: &Step| {
-            step.text()
-                .split([',', ':', '=', '(', ')', ' '])
-                .any(|word| word == "common_comm")
-        };
-        self.steps.iter().any(is_by_comm)
-    }
-
-    /// Names of its key columns in the results. For triggers written by a person, without
-    /// modifiers.
-    pub fn key_names(&self) -> Vec<&str> {
-        let keys = self.measure.by.iter().map(String::as_str);
-        match self.answer.is_whole() {
-            true => keys.map(|key| split_key(key).0).collect(),
-            false => keys.collect(),
-        }
-    }
-
     /// Shows keys with `.hex` as hexadecimal numbers, unless the recipe names them.
     fn name_hexadecimals(&mut self, keys: &[String]) {
         let columns = keys.iter().zip(self.key_names());
@@ -367,47 +225,6 @@ impl Plan {
         columns.filter(is_narrow).map(str::to_owned).collect()
     }
 
-    /// Names of the numbers in its keys and saved fields, including names from the formats of its
-    /// events. Call it while the run exists: events of its own probes have formats only then.
-    pub fn names(&self, tracefs: &Tracefs) -> Names {
-        let columns = self.measure.by.iter().chain(&self.measure.save);
-        Names::of_events(tracefs, &self.measure, columns.chain(self.question.names.keys()))
-    }
-
-    /// All commands in the syntax of a shell.
-    pub fn shell(&self, tracefs: &Tracefs) -> Vec<String> {
-        let mut lines = vec![
-            cd(tracefs),
-            format!("mkdir instances/{}", self.id.instance()),
-            format!("echo {NO_TASK} > instances/{}/{TASKS}", self.id.instance()),
-        ];
-        lines.extend(self.steps.iter().map(|step| step.shell(&self.id)));
-        lines.push(format!(": > instances/{}/{TASKS}", self.id.instance()));
-        lines
-    }
-
-    /// The commands of a shell that undo [`Self::shell()`].
-    pub fn shell_undo(&self, tracefs: &Tracefs) -> Vec<String> {
-        let mut lines = vec![cd(tracefs)];
-        let (triggers, others): (Vec<_>, Vec<_>) = self
-            .steps
-            .iter()
-            .rev()
-            .partition(|step| matches!(step, Step::Trigger { .. }));
-        lines.extend(triggers.into_iter().map(|step| step.shell_undo(&self.id)));
-        lines.push(format!("rmdir instances/{}", self.id.instance()));
-        lines.extend(others.into_iter().map(|step| step.shell_undo(&self.id)));
-        lines
-    }
-
-    /// Adds a note that rhist's own activity is counted too.
-    fn note_self(&mut self) {
-        let note = "rhist's own activity is counted, too: these events do not say which task they belong to";
-        if !self.question.notes.iter().any(|other| other == note) {
-            self.question.notes.push(note.to_owned());
-        }
-    }
-
     fn add_probe(&mut self, definition: &str) -> Result<(), Error> {
         let name = definition
             .split_whitespace()
@@ -424,26 +241,6 @@ impl Plan {
         self.steps.push(Step::Probe { name, definition });
         Ok(())
     }
-
-    /// Adds a trigger. Returns its event, and the index of its histogram there.
-    fn add_trigger(&mut self, event: &EventName, command: String) -> (String, usize) {
-        let event = format!("{}/{}", event.system, event.event);
-        let place = self
-            .steps
-            .iter()
-            .filter(|step| matches!(step, Step::Trigger { event: other, .. } if *other == event))
-            .count();
-        self.steps.push(Step::Trigger {
-            event: event.clone(),
-            command,
-        });
-        (event, place)
-    }
-}
-
-/// Shell command that changes to a tracing directory.
-fn cd(tracefs: &Tracefs) -> String {
-    format!("cd {}", word(&tracefs.dir().display().to_string()))
 }
 
 /// Keys of a trigger.
@@ -459,14 +256,6 @@ fn replace(texts: &mut [String], from: &str, to: &str) {
     }
 }
 
-/// Splits a key into field and modifier: `id.syscall`. Also works for a field in parentheses.
-fn split_key(key: &str) -> (&str, Option<&str>) {
-    match key.rfind('.') {
-        Some(dot) if !key[dot..].contains(')') => (&key[..dot], Some(&key[dot + 1..])),
-        _ => (key, None),
-    }
-}
-
 /// Message for a command that is too long.
 fn too_long(bytes: usize, options: &Options) -> String {
     let threads = match options.threads.len() {
@@ -476,13 +265,10 @@ fn too_long(bytes: usize, options: &Options) -> String {
     format!("a trigger would have {bytes} bytes, and the kernel takes {MOST_BYTES}.{threads}")
 }
 
-/// Returns whether histograms support distributions: rhist's do.
-fn has_dist(tracefs: &Tracefs) -> bool {
-    tracefs.backend() == Backend::Rhist
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::recipe::Point;
     use crate::tracefs::fixture;

@@ -3,22 +3,22 @@
 //! Measures latencies with a synthetic event: the end generates it, with the time and the keys as
 //! fields, and the event's own triggers count it.
 
-use super::Asked;
-use super::Error;
-use super::Plan;
-use super::Step;
 use super::answer::Shows;
+use super::clause::VALUE;
+use super::clause::dist_clauses;
+use super::clause::keys_or_cpu;
+use super::clause::number_of;
+use super::clause::room;
+use super::clause::since;
+use super::clause::size_of;
+use super::commands::Plan;
+use super::error::Error;
 use super::filter::condition;
-use super::has_dist;
-use super::latency::VALUE;
-use super::latency::dist_clauses;
-use super::latency::keys_or_cpu;
-use super::latency::number_of;
-use super::latency::room;
-use super::latency::since;
-use super::latency::size_of;
 use super::measure::event_of;
-use super::split_key;
+use super::measure::split_key;
+use super::options::Asked;
+use super::options::has_dist;
+use super::step::Step;
 use crate::recipe::Point;
 use crate::tracefs::Tracefs;
 use crate::tracefs::events::EventName;

@@ -10,6 +10,7 @@ use serde::de::IntoDeserializer;
 use serde::de::value::StrDeserializer;
 use serde_json::value::RawValue;
 
+use super::points::Result;
 use super::points::bucket_unit;
 use super::points::dist;
 use super::points::number;
@@ -46,9 +47,6 @@ use crate::table::Value;
 
 /// Limit of columns, above any real table.
 const MAX_COLUMNS: usize = 64;
-
-/// The error is the rest of a sentence that begins with "line 7: ".
-pub type Result<T> = std::result::Result<T, String>;
 
 /// Splits a line into the text of its resource, and its metrics.
 pub fn parts(line: &[u8]) -> std::result::Result<(&str, ScopeMetrics), PartsError> {

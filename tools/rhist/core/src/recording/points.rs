@@ -2,7 +2,6 @@
 
 //! Decodes numbers and distributions from points of metrics.
 
-use super::decode::Result;
 use crate::otlp::attribute::to_key;
 use crate::otlp::model::Buckets;
 use crate::otlp::model::Digits;
@@ -18,6 +17,9 @@ use crate::table::Column;
 use crate::table::Counts;
 use crate::table::Dist;
 use crate::table::Worst;
+
+/// The error is the rest of a sentence that begins with "line 7: ".
+pub type Result<T> = std::result::Result<T, String>;
 
 pub fn numbers(metric: &Metric) -> &[NumberPoint] {
     match (&metric.gauge, &metric.sum) {

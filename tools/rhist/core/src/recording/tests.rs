@@ -18,8 +18,6 @@ use super::Replay;
 use super::Writer;
 use super::encode;
 use crate::names::Names;
-use crate::names::Symbols;
-use crate::question::Backend;
 use crate::question::Cost;
 use crate::question::Interval;
 use crate::question::Question;
@@ -40,6 +38,8 @@ use crate::table::Time;
 use crate::table::Unit;
 use crate::table::Value;
 use crate::table::Worst;
+use crate::tracefs::Backend;
+use crate::tracefs::Symbols;
 
 fn question() -> Question {
     Question {

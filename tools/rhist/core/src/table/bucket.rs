@@ -1,9 +1,45 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Bounds of exponential buckets, exact to the integer.
+//! Exponential buckets: their unit, and their bounds, exact to the integer.
 
-use super::dist::BucketUnit;
-use super::dist::Dist;
+/// The largest scale.
+pub(super) const SCALE_MAX: u8 = 20;
+
+/// Unit of the buckets of values in nanoseconds: `unit(…)` of a trigger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum BucketUnit {
+    /// The value's own unit, used nearly always.
+    #[default]
+    One,
+    /// Microseconds.
+    Us,
+    /// Milliseconds.
+    Ms,
+    /// Seconds.
+    S,
+}
+
+impl BucketUnit {
+    /// Its size in the value's own unit.
+    pub fn values(self) -> u64 {
+        match self {
+            Self::One => 1,
+            Self::Us => 1_000,
+            Self::Ms => 1_000_000,
+            Self::S => 1_000_000_000,
+        }
+    }
+
+    /// Word for `unit(…)` of a trigger. Empty for the value's own unit.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::One => "",
+            Self::Us => "us",
+            Self::Ms => "ms",
+            Self::S => "s",
+        }
+    }
+}
 
 /// A non-empty bucket, with its bounds in the unit of the values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +97,7 @@ fn tenths(small: u64, large: u64) -> u64 {
 }
 
 /// 2^127 times the 2nd, 4th, 8th, … root of two, rounded down.
-const ROOTS: [u128; Dist::SCALE_MAX as usize] = [
+const ROOTS: [u128; SCALE_MAX as usize] = [
     0xb504f333f9de6484_597d89b3754abe9f,
     0x9837f0518db8a96f_46ad23182e42f6f6,
     0x8b95c1e3ea8bd6e6_fbe4628758a53c90,
@@ -98,7 +134,7 @@ pub(super) fn index(value: u64, scale: u8, unit: BucketUnit) -> i32 {
     let value = value.max(1);
     let logarithm = (value as f64).log2() - (unit.values() as f64).log2();
     // The logarithm is inexact: the index is off by one at most.
-    let mut index = (logarithm * f64::from(scale.min(Dist::SCALE_MAX)).exp2()).ceil() as i64 - 1;
+    let mut index = (logarithm * f64::from(scale.min(SCALE_MAX)).exp2()).ceil() as i64 - 1;
     while last(index - 1, scale, unit) >= value {
         index -= 1;
     }
@@ -112,7 +148,7 @@ pub(super) fn index(value: u64, scale: u8, unit: BucketUnit) -> i32 {
 /// Largest integer in bucket `index` or below it, limited to a `u64`. 0 if all of these are empty
 /// of integers.
 fn last(index: i64, scale: u8, unit: BucketUnit) -> u64 {
-    let scale = scale.min(Dist::SCALE_MAX);
+    let scale = scale.min(SCALE_MAX);
     let end = index + 1;
     let exponent = end >> scale;
     // 2^127 times a number from 1 to 2.

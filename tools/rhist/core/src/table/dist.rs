@@ -4,6 +4,7 @@
 
 use super::bucket;
 use super::bucket::Bucket;
+use super::bucket::BucketUnit;
 use super::counts::Counts;
 
 /// A distribution. Bucket `i` of scale `s` contains the values `v` with `2^(i/2^s) < v <=
@@ -33,49 +34,13 @@ pub struct Dist {
     pub negative: Counts,
 }
 
-/// Unit of the buckets of values in nanoseconds: `unit(…)` of a trigger.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum BucketUnit {
-    /// The value's own unit, used nearly always.
-    #[default]
-    One,
-    /// Microseconds.
-    Us,
-    /// Milliseconds.
-    Ms,
-    /// Seconds.
-    S,
-}
-
-impl BucketUnit {
-    /// Its size in the value's own unit.
-    pub fn values(self) -> u64 {
-        match self {
-            Self::One => 1,
-            Self::Us => 1_000,
-            Self::Ms => 1_000_000,
-            Self::S => 1_000_000_000,
-        }
-    }
-
-    /// Word for `unit(…)` of a trigger. Empty for the value's own unit.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::One => "",
-            Self::Us => "us",
-            Self::Ms => "ms",
-            Self::S => "s",
-        }
-    }
-}
-
 /// Start of the numbers that are negative values, wrapped around because the kernel counts as
 /// unsigned.
 const HALF: i128 = 1 << 63;
 
 impl Dist {
     /// The largest scale.
-    pub const SCALE_MAX: u8 = 20;
+    pub const SCALE_MAX: u8 = bucket::SCALE_MAX;
 
     /// Creates a distribution without values.
     pub fn new(scale: u8) -> Self {

@@ -21,8 +21,8 @@ use rustix::time::clock_gettime;
 use smallvec::SmallVec;
 
 pub use bucket::Bucket;
+pub use bucket::BucketUnit;
 pub use counts::Counts;
-pub use dist::BucketUnit;
 pub use dist::Dist;
 pub use histogram::Histogram;
 pub use histogram::ReadError;

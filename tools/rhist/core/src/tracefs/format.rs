@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::names::Symbols;
+use super::symbols::Symbols;
 use crate::table::Unit;
 
 /// Contents of a `format` file.

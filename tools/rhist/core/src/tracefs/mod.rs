@@ -2,11 +2,13 @@
 
 //! The tracing directory, either the kernel's or rhist's.
 
+mod constant;
 pub mod error_log;
 pub mod events;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub mod format;
+mod symbols;
 
 use std::fmt;
 use std::fs;
@@ -16,14 +18,24 @@ use std::io::Write;
 use std::path::Path;
 use std::path::PathBuf;
 
-use crate::question::Backend;
 use error_log::LogEntry;
+pub use symbols::Symbols;
 
 /// Mount points of tracefs; older programs use the second one.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// Variable that names a folder instead of [`PLACES`], for tests.
+/// Variable that names a folder instead of a mount point, for tests.
 pub const ROOT_VARIABLE: &str = "RHIST_TRACEFS";
+
+/// Implementation of the histograms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backend {
+    /// The module rhist.
+    #[default]
+    Rhist,
+    /// The kernel's own hist triggers, written in C.
+    C,
+}
 
 /// A tracing directory: of the kernel, of rhist, or of an instance in one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]

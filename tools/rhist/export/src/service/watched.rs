@@ -12,7 +12,6 @@ use rhist_core::names::Names;
 use rhist_core::plan::Id;
 use rhist_core::plan::Plans as Ways;
 use rhist_core::problem::InFile;
-use rhist_core::question::Backend;
 use rhist_core::question::Fill;
 use rhist_core::question::Question;
 use rhist_core::question::Source;
@@ -22,6 +21,7 @@ use rhist_core::run::StartError;
 use rhist_core::table::Column;
 use rhist_core::table::Key;
 use rhist_core::table::Time;
+use rhist_core::tracefs::Backend;
 use rhist_core::tracefs::Tracefs;
 
 use super::budget::Watch;

@@ -209,11 +209,6 @@ mod tests {
         assert_eq!(gfp.name(0xcc0).as_deref(), Some("GFP_KERNEL"));
         assert_eq!(gfp.name(0xdc0).as_deref(), Some("GFP_KERNEL|__GFP_ZERO"));
         assert_eq!(Symbols::parse(format, "node"), None);
-        let format = include_str!("../../tests/fixtures/events/sched/sched_switch/format");
-        let state = Symbols::parse(format, "prev_state").unwrap();
-        for number in 1..256 {
-            assert_eq!(state.name(number), super::super::state::name(number));
-        }
     }
 
     proptest! {
