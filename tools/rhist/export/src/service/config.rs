@@ -22,6 +22,8 @@ use toml::Spanned;
 
 use super::destination::Destination;
 use super::destination::Table as PushTable;
+use super::destination::number;
+use super::family_names::is_free;
 
 /// Default limit of label sets of a histogram.
 const LIMIT: u32 = 100;
@@ -263,7 +265,7 @@ impl HistogramConfig {
                 Problem::new(at, title).help("names of metrics begin with it: use lower-case letters, digits and _")
             );
         }
-        if !super::families::is_free(&name) {
+        if !is_free(&name) {
             return Err(Problem::new(
                 at,
                 format!("metrics that begin with rhist_{name} are the service's own"),
@@ -407,20 +409,6 @@ fn syntax(text: &str, error: &toml::de::Error) -> Problem {
     match near.is_empty() {
         true => problem.help(format!("possible keys: {}", known.join(", "))),
         false => problem.near(&near),
-    }
-}
-
-pub(super) fn number(
-    word: &str,
-    value: Option<Spanned<u32>>,
-    range: std::ops::RangeInclusive<u32>,
-) -> Result<Option<u32>, Problem> {
-    match value {
-        Some(value) if !range.contains(value.get_ref()) => {
-            let title = format!("{word} has to be from {} to {}", range.start(), range.end());
-            Err(Problem::new(value.span(), title))
-        }
-        value => Ok(value.map(Spanned::into_inner)),
     }
 }
 

@@ -8,7 +8,6 @@ use rhist_core::problem::Problem;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::config::number;
 use crate::push;
 use crate::push::Encoding;
 use crate::push::Endpoint;
@@ -102,5 +101,20 @@ fn temporality(text: Spanned<String>) -> Result<Temporality, Problem> {
             let problem = Problem::new(text.span(), "temporality has to be delta or cumulative");
             Err(problem.help("delta: since the last push; cumulative: since the start"))
         }
+    }
+}
+
+/// Checks the range of a number.
+pub(super) fn number(
+    word: &str,
+    value: Option<Spanned<u32>>,
+    range: std::ops::RangeInclusive<u32>,
+) -> Result<Option<u32>, Problem> {
+    match value {
+        Some(value) if !range.contains(value.get_ref()) => {
+            let title = format!("{word} has to be from {} to {}", range.start(), range.end());
+            Err(Problem::new(value.span(), title))
+        }
+        value => Ok(value.map(Spanned::into_inner)),
     }
 }

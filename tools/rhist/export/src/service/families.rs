@@ -12,6 +12,7 @@ use super::Service;
 use super::config::What;
 use super::config::label_name;
 use super::family_names::FamilyNames;
+use super::family_names::OWN;
 use super::totals::Set;
 use super::watched::Watched;
 use crate::metrics::Family;
@@ -22,9 +23,6 @@ use crate::metrics::unit_word;
 
 /// Prefix of all metrics.
 const PREFIX: &str = "rhist_";
-
-/// Prefix of metrics about the service itself. Histograms cannot have this name.
-pub(super) const OWN: &str = "serve";
 
 /// Reads a number of losses, if known.
 type Lost = fn(&Losses) -> Option<u64>;
@@ -327,11 +325,4 @@ fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
             budget,
         ])
         .collect()
-}
-
-/// Returns whether a histogram may have this name.
-pub(super) fn is_free(name: &str) -> bool {
-    [OWN, "push"]
-        .iter()
-        .all(|own| name != *own && !name.starts_with(&format!("{own}_")))
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Unique names of metric families.
+//! Names of histograms and of their metric families, so that none is used twice.
 
 use std::collections::BTreeSet;
 
 use crate::metrics::Family;
 use crate::metrics::Kind;
+
+/// Prefix of metrics about the service itself. Histograms cannot have this name.
+pub(super) const OWN: &str = "serve";
 
 /// Names in use.
 #[derive(Debug, Default)]
@@ -27,6 +30,13 @@ impl FamilyNames {
         }
         self.0.extend(written(family));
     }
+}
+
+/// Returns whether a histogram may have this name.
+pub(super) fn is_free(name: &str) -> bool {
+    [OWN, "push"]
+        .iter()
+        .all(|own| name != *own && !name.starts_with(&format!("{own}_")))
 }
 
 /// All names that a family uses in any format, including the ones of its samples.

@@ -11,6 +11,11 @@ use crate::metrics::Family;
 /// Largest schema of native histograms. The smallest one is below all scales here.
 const SCHEMA_MAX: u8 = 8;
 
+/// Sum in the unit of the buckets, if known.
+pub(super) fn sum(dist: &Dist) -> Option<f64> {
+    dist.sum.map(|sum| sum as f64 / dist.bucket_unit.values() as f64)
+}
+
 /// Classic bucket: counts all values up to its bound, including the ones in lower buckets.
 pub(super) struct Classic {
     /// Upper bound, in the unit of the buckets.

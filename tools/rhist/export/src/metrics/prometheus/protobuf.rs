@@ -8,6 +8,7 @@ use rhist_core::table::Dist;
 use super::buckets::Native;
 use super::buckets::Spans;
 use super::buckets::classic;
+use super::buckets::sum;
 use super::message::Bucket;
 use super::message::BucketSpan;
 use super::message::Counter;
@@ -109,11 +110,6 @@ fn histogram(dist: &Dist, family: &Family<'_>) -> Histogram {
         positive_delta,
         created_timestamp: None,
     }
-}
-
-/// Sum in the unit of the buckets, if known.
-pub(super) fn sum(dist: &Dist) -> Option<f64> {
-    dist.sum.map(|sum| sum as f64 / dist.bucket_unit.values() as f64)
 }
 
 fn spans(spans: Spans) -> (Vec<BucketSpan>, Vec<i64>) {

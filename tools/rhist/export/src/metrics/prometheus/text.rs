@@ -7,7 +7,7 @@ use std::io::Write;
 use rhist_core::table::Dist;
 
 use super::buckets::classic;
-use super::protobuf::sum;
+use super::buckets::sum;
 use crate::metrics::Family;
 use crate::metrics::Kind;
 use crate::metrics::Value;
