@@ -470,7 +470,7 @@ pub fn own_threads() -> Vec<i32> {
 fn threads_of(pid: i32) -> anyhow::Result<Vec<i32>> {
     let folder = format!("/proc/{pid}/task");
     if !Path::new(&folder).exists() {
-        bail!("there is no process {pid}");
+        bail!("no process {pid}");
     }
     let threads: Vec<i32> = std::fs::read_dir(&folder)
         .with_context(|| folder.clone())?

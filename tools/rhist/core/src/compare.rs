@@ -256,7 +256,7 @@ pub fn notes(a: &Sample, b: &Sample, differences: &[Difference]) -> Vec<String> 
     }
     if a.has_more_keys || b.has_more_keys {
         notes.push(format!(
-            "There are more than {MAX_KEYS} keys: those that came later are only part of the whole."
+            "More than {MAX_KEYS} keys: later ones are only part of the total."
         ));
     }
     notes

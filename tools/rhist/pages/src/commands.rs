@@ -18,29 +18,38 @@ const RECIPES: &str =
     "Any other command is the name of a recipe. rhist-recipes(7) has more of each, and of their options:";
 
 /// Files, with their descriptions.
-const FILES: [(&str, &str); 3] = [
+const FILES: [(&str, &str); 4] = [
     (
         "/usr/share/rhist/recipes",
-        "The recipes of the package: see rhist-recipes(7).",
+        "The recipes of the package, for reading: the program has them built in. See rhist-recipes(7).",
     ),
     (
         "~/.config/rhist/recipes",
-        "Recipes of a user, which come before those of the package.",
+        "Your own recipes, which replace recipes of the package with the same name.",
     ),
     (
         "/run/rhist",
         "Journals of the objects that runs have made in the kernel. If a run is killed, the next one removes its objects.",
     ),
+    (
+        "/var/lib/rhist/push",
+        "Queue of rhist push. For users other than root it is ~/.local/state/rhist/push.",
+    ),
 ];
 
 /// Exit statuses, with their meanings.
-const STATUS: [(&str, &str); 3] = [
+const STATUS: [(&str, &str); 5] = [
     ("0", "Success."),
-    ("1", "Failure."),
+    (
+        "1",
+        "A failure after the start, such as writing the output; of rhist doctor: nothing can be measured.",
+    ),
     (
         "2",
         "The command line is invalid, or not possible on this machine; nothing was changed.",
     ),
+    ("125", "rhist exec could not run the command in this way."),
+    ("127", "The command of rhist exec does not exist."),
 ];
 
 /// Pages to read next.

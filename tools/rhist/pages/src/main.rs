@@ -31,7 +31,7 @@ struct Page {
 fn main() -> anyhow::Result<()> {
     let words: Vec<OsString> = env::args_os().skip(1).collect();
     let [recipes, out] = words.as_slice() else {
-        bail!("usage: rhist-pages RECIPES FOLDER: writes pages to FOLDER, those of recipes from the files in RECIPES");
+        bail!("usage: rhist-pages RECIPES FOLDER: writes all pages to FOLDER; RECIPES is the folder of the recipes");
     };
     let out = PathBuf::from(out);
     fs::create_dir_all(&out).with_context(|| out.display().to_string())?;

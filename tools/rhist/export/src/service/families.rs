@@ -36,7 +36,7 @@ pub(super) const LOSSES: [(&str, &str, Lost); 6] = [
     ),
     (
         "dropped_starts",
-        "Those of them that began or ended a time, whose entries are not label sets",
+        "Dropped hits that began or ended a time, whose entries are not label sets",
         |losses| Some(losses.dropped_starts),
     ),
     (
