@@ -2,10 +2,10 @@
 
 //! The buckets of a histogram's distributions.
 //!
-//! They are the entries of a separate map. Its key is one word: the number of the element, the
-//! number of the distribution, and the code of the bucket. So a bucket takes memory only if a value
-//! is in it, and elements share the memory for buckets. Keys are in the order of elements,
-//! distributions and values.
+//! They are the entries of the [second](Generation::second) map beside the histogram's. Its key is
+//! one word: the number of the element, the number of the distribution, and the code of the bucket.
+//! So a bucket takes memory only if a value is in it, and elements share the memory for buckets.
+//! Keys are in the order of elements, distributions and values.
 
 use core::mem;
 
@@ -18,16 +18,14 @@ use crate::{
         Column,
         Cpus,
         Generation,
-        Map,
         Shape, //
     },
     sync::PreemptOff, //
 };
 
-/// The buckets of all distributions of a histogram.
-pub(in crate::hist) struct Buckets {
-    map: Map,
-}
+/// The buckets of all distributions of a histogram, in one interval.
+#[derive(Clone, Copy)]
+pub(in crate::hist) struct Buckets<'a>(&'a Generation);
 
 /// A bucket with values.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,21 +68,15 @@ impl BucketCount {
     }
 }
 
-impl Buckets {
-    /// Allocates the buckets for the distributions of `spec`: `None` if it has none. May sleep.
-    /// Fails with `ENOMEM`, also if they would take more than `max_bytes`.
-    pub(super) fn new(
-        spec: &Spec,
-        seed: u64,
-        cpus: Cpus,
-        max_bytes: usize,
-    ) -> Result<Option<Self>> {
+impl<'a> Buckets<'a> {
+    /// Returns the shape of the map for the distributions of `spec`; `None` if it has none.
+    pub(super) fn shape(spec: &Spec, seed: u64, cpus: Cpus) -> Option<Shape<'static>> {
         let distributions = spec.distributions().count() as u64;
         if distributions == 0 {
-            return Ok(None);
+            return None;
         }
         let buckets = (u64::from(spec.distributions.buckets) * distributions) << spec.bits;
-        let shape = Shape {
+        Some(Shape {
             bits: buckets.next_power_of_two().ilog2().min(BUCKETS_BITS_MAX),
             key_size: size_of::<u64>(),
             columns: &[Column::Hits],
@@ -94,36 +86,43 @@ impl Buckets {
             cpus,
             // Different from the histogram's.
             seed: !seed,
-        };
-        if shape.size_bytes().is_none_or(|size| size > max_bytes) {
-            return Err(ENOMEM);
-        }
-        let map = Map::new(shape)?;
-        Ok(Some(Self { map }))
+        })
+    }
+
+    /// The buckets beside the elements of `generation`; `None` without distributions. Any context.
+    #[inline(always)]
+    pub(in crate::hist) fn of(generation: &'a Generation) -> Option<Self> {
+        generation.second().map(Self)
     }
 
     /// Counts a value of distribution `number` of an element. Any context.
     #[inline(always)]
-    pub(super) fn count(&self, preempt: PreemptOff<'_>, element: u32, number: u16, code: u16) {
-        self.map.count_word(preempt, key(element, number, code));
+    pub(in crate::hist) fn count(
+        self,
+        preempt: PreemptOff<'_>,
+        element: u32,
+        number: u16,
+        code: u16,
+    ) {
+        if let Some(bucket) = self.0.insert_word(preempt, key(element, number, code)) {
+            bucket.count(preempt);
+        }
     }
 
     /// Number of values that are in no bucket, because the map was full.
-    pub(in crate::hist) fn lost(&self) -> u64 {
-        self.map.drops()
+    pub(in crate::hist) fn lost(self) -> u64 {
+        self.0.drops()
     }
 
     /// Reads all buckets, in the order of elements; the buckets of an element are in no order. Task
     /// context. Fails with `ENOMEM`, and with the error of `check_signal`, which is called now and
     /// then.
     pub(in crate::hist) fn read(
-        &self,
+        self,
         check_signal: &dyn Fn() -> Result,
     ) -> Result<KVVec<BucketCount>> {
-        let contents = self.map.contents();
-        let contents: &Generation = &contents;
-        let mut buckets = KVVec::with_capacity(self.map.len(), GFP_KERNEL_ACCOUNT)?;
-        for (n, elt) in contents.elts().enumerate() {
+        let mut buckets = KVVec::with_capacity(self.0.len(), GFP_KERNEL_ACCOUNT)?;
+        for (n, elt) in self.0.elts().enumerate() {
             if n % BATCH == 0 {
                 check_signal()?;
             }

@@ -2,6 +2,8 @@
 
 //! A histogram: a map, and the trigger that gives its entries a meaning.
 
+use core::iter;
+
 use kernel::{
     prelude::*,
     sync::{
@@ -35,8 +37,6 @@ pub struct Histogram {
     pub(in crate::hist) map: Map,
     pub(in crate::hist) spec: Arc<Spec>,
     pub(in crate::hist) program: Arc<Program>,
-    /// The buckets of all distributions: see [`super::buckets`].
-    pub(in crate::hist) buckets: Option<Buckets>,
     /// The words of a wide cell for the last snapshot: value, key and comm.
     last_snapshot: KVec<Atomic<u64>>,
     rejected: Tally,
@@ -77,9 +77,13 @@ impl Histogram {
             cpus,
             seed,
         };
-        let left = max_bytes.checked_sub(shape.size_bytes().ok_or(ENOMEM)?);
-        let buckets = Buckets::new(&spec, seed, cpus, left.ok_or(ENOMEM)?)?;
-        let map = Map::new(shape)?;
+        let buckets = Buckets::shape(&spec, seed, cpus);
+        let mut left = max_bytes;
+        for shape in Iterator::chain(iter::once(&shape), &buckets) {
+            let size = shape.size_bytes().ok_or(ENOMEM)?;
+            left = left.checked_sub(size).ok_or(ENOMEM)?;
+        }
+        let map = Map::with_second(shape, buckets)?;
         let mut last_snapshot = KVec::new();
         if spec.snapshot_action().is_some() {
             let words = 1 + program.key_size / size_of::<u64>() + program.side();
@@ -91,7 +95,6 @@ impl Histogram {
             map,
             spec,
             program,
-            buckets,
             last_snapshot,
             rejected,
         };
@@ -124,7 +127,8 @@ impl Histogram {
     /// Number of values that are in no bucket of a distribution, because the buckets were full. 0
     /// without a distribution.
     pub fn without_bucket(&self) -> u64 {
-        self.buckets.as_ref().map_or(0, Buckets::lost)
+        let contents = self.map.contents();
+        Buckets::of(&contents).map_or(0, Buckets::lost)
     }
 
     /// The counter of hits that the filters of its triggers reject. The histogram that replaces it

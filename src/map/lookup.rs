@@ -21,7 +21,7 @@ use crate::sync::PreemptOff;
 impl Generation {
     /// Finds the element of `key`, or inserts it: see [`super::Map::insert`].
     #[inline]
-    pub(super) fn insert<'a>(&'a self, preempt: PreemptOff<'_>, key: &[u8]) -> Option<Elt<'a>> {
+    pub fn insert<'a>(&'a self, preempt: PreemptOff<'_>, key: &[u8]) -> Option<Elt<'a>> {
         match ByteKey::new(key, self.index.keys.size()) {
             Some(key) => self.insert_key(preempt, key),
             None => self.dropped(preempt),
@@ -30,13 +30,13 @@ impl Generation {
 
     /// Finds or inserts the element of a key of one word.
     #[inline(always)]
-    pub(super) fn insert_word<'a>(&'a self, preempt: PreemptOff<'_>, key: u64) -> Option<Elt<'a>> {
+    pub fn insert_word<'a>(&'a self, preempt: PreemptOff<'_>, key: u64) -> Option<Elt<'a>> {
         self.insert_key(preempt, key)
     }
 
     /// Finds or inserts the element of a key of these words.
     #[inline(always)]
-    pub(super) fn insert_words<'a>(
+    pub fn insert_words<'a>(
         &'a self,
         preempt: PreemptOff<'_>,
         key: &[u64],
@@ -50,7 +50,7 @@ impl Generation {
     /// Finds or inserts the element of a key of `N` words. The compiler unrolls its loops, which
     /// saves some 20 instructions a hit.
     #[inline(always)]
-    pub(super) fn insert_array<'a, const N: usize>(
+    pub fn insert_array<'a, const N: usize>(
         &'a self,
         preempt: PreemptOff<'_>,
         key: [u64; N],
@@ -86,7 +86,7 @@ impl Generation {
 
     /// Looks for the element of a key of one word in the first slot of its path. Any context.
     #[inline(always)]
-    pub(super) fn lookup_first_slot(&self, key: u64) -> FirstSlot<Elt<'_>> {
+    pub fn lookup_first_slot(&self, key: u64) -> FirstSlot<Elt<'_>> {
         match self.index.lookup_first_slot(key) {
             FirstSlot::Hit(number) => FirstSlot::Hit(Elt::new(self, number)),
             FirstSlot::Empty => FirstSlot::Empty,
@@ -97,7 +97,7 @@ impl Generation {
     /// Finds the element of a key of `N` words in the first slot of its path: see
     /// [`Index::lookup_array_first_slot`]. Any context.
     #[inline(always)]
-    pub(super) fn lookup_array_first_slot<const N: usize>(&self, key: [u64; N]) -> Option<Elt<'_>> {
+    pub fn lookup_array_first_slot<const N: usize>(&self, key: [u64; N]) -> Option<Elt<'_>> {
         let number = self.index.lookup_array_first_slot(key)?;
         Some(Elt::new(self, number))
     }
@@ -117,7 +117,7 @@ impl Generation {
 
     /// A wide cell of the element with this [number](Elt::number).
     #[inline]
-    pub(super) fn wide_at(&self, number: u32, cell: usize) -> Option<WideCell<'_>> {
+    pub fn wide_at(&self, number: u32, cell: usize) -> Option<WideCell<'_>> {
         match self.index.pool.has(number) {
             // SAFETY: The pool has this number, so an element has it.
             true => unsafe { self.index.wide.of(number, cell) },

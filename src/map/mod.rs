@@ -19,6 +19,9 @@
 //! has passed. A hit loads the pointer once for the element and its columns, so it is counted in
 //! one interval, with all that it updates.
 //!
+//! A map may have a *second* one, with keys and columns of its own. Hits find it by the same
+//! pointer, so its counters belong to the same intervals.
+//!
 //! [`Map::take_interval`] publishes fresh counters, and waits for a grace period. Then no hit
 //! counts in the old ones any more; after another one it is known which of their elements are
 //! entries. Variables and wide cells live on. (If a hit loses a variable or an action later, that
@@ -119,7 +122,6 @@ pub use cell::{
     VarCell,
     VarMask, //
 };
-use chunks::Numbering;
 pub use column_fields::{
     ColumnFields,
     MinMaxSumHit, //
@@ -129,7 +131,6 @@ pub use columns::{
     ColumnSet,
     Extreme, //
 };
-use counters::Counters;
 pub use counters::{
     Cpus,
     Loss, //
@@ -144,14 +145,9 @@ pub use fields::{
 pub use generation::Generation;
 pub use hash::Hash;
 pub use index::FirstSlot;
-use index::Index;
 pub use once::OnceText;
-use pool::Pool;
 pub use shape::Shape;
-use table::{
-    Slot,
-    Table, //
-};
+use table::Table;
 pub use tally::Tally;
 pub use wide::{
     text_to_words,
@@ -182,25 +178,28 @@ impl Map {
     /// Creates an empty map. May sleep. Fails with `EINVAL` for a shape out of range and with
     /// `ENOMEM`.
     pub fn new(shape: Shape<'_>) -> Result<Self> {
-        if !shape.is_valid() {
-            return Err(EINVAL);
-        }
-        let numbering = Numbering::new(shape.widest().ok_or(ENOMEM)?);
-        let pool = Pool::new(1 << shape.bits, numbering, shape.cpus.count)?;
-        if !numbering.fits(pool.size(), Slot::NUMBER_END) {
-            return Err(EINVAL);
-        }
-        let elements = pool.size() as usize;
-        // INVARIANT: Both have these elements.
-        let generation = Generation {
-            counters: Counters::new(elements, numbering, shape.columns, shape.cpus)?,
-            index: Index::new(&shape, pool, numbering)?,
+        Self::with_second(shape, None)
+    }
+
+    /// Creates an empty map, and a [second](Generation::second) one if that has a shape: see
+    /// [`Map::new`].
+    pub fn with_second(shape: Shape<'_>, second: Option<Shape<'_>>) -> Result<Self> {
+        let second = match second {
+            Some(shape) => Some(Arc::new(Generation::new(&shape, None)?, GFP_KERNEL)?),
+            None => None,
         };
+        let generation = Generation::new(&shape, second)?;
         Ok(Self {
             generation: Published::new(Arc::new(generation, GFP_KERNEL)?),
             replacing: Atomic::new(0),
             key_size: shape.key_size,
         })
+    }
+
+    /// Returns the current generation, for a hit. Any context.
+    #[inline(always)]
+    pub fn read<'a>(&'a self, preempt: PreemptOff<'a>) -> &'a Generation {
+        self.generation.read(preempt)
     }
 
     /// Finds the element of `key`, or inserts it. Words that `key` lacks at its end are zero.
@@ -392,8 +391,7 @@ impl Map {
 
     /// Number of entries. Task context, as all that follows.
     pub fn len(&self) -> usize {
-        let pool = &self.contents().index.pool;
-        pool.places().min(pool.capacity()) as usize
+        self.contents().len()
     }
 
     /// Returns whether the map has no entries.

@@ -12,6 +12,7 @@ mod variables;
 mod vars;
 
 use super::{
+    buckets::Buckets,
     program::{
         content::{
             Content,
@@ -168,7 +169,7 @@ impl Histogram {
         element: u32,
         value: u64,
     ) {
-        if let Some(buckets) = &self.buckets {
+        if let Some(buckets) = Buckets::of(self.map.read(preempt)) {
             let code = distribution.buckets.code(value);
             buckets.count(preempt, element, distribution.number, code);
             smp_wmb();

@@ -22,7 +22,10 @@ use super::{
 use crate::{
     event::Whole,
     hist::{
-        buckets::BucketCount,
+        buckets::{
+            BucketCount,
+            Buckets, //
+        },
         spec::{
             field::Compare,
             SortBy,
@@ -98,7 +101,7 @@ impl Snapshot {
             buckets: KVVec::new(),
             computed: KVec::new(),
             drops: contents.drops(),
-            without_bucket: hist.without_bucket(),
+            without_bucket: Buckets::of(&contents).map_or(0, Buckets::lost),
             losses: Losses {
                 excess: contents.excess(),
                 unresolved: hist.unresolved(),
@@ -158,7 +161,7 @@ impl Snapshot {
     }
 
     fn read_buckets(&mut self, check_signal: &dyn Fn() -> Result) -> Result {
-        if let Some(buckets) = &self.hist.buckets {
+        if let Some(buckets) = Buckets::of(&self.contents) {
             self.buckets = buckets.read(check_signal)?;
             // A histogram may have many buckets, but an element has few.
             let is_same = |a: &BucketCount, b: &BucketCount| a.element() == b.element();
@@ -258,7 +261,7 @@ impl Snapshot {
 
     /// Number of values that are in no bucket of a distribution; `None` without distributions.
     pub(super) fn without_bucket(&self) -> Option<u64> {
-        self.hist.buckets.as_ref().map(|_| self.without_bucket)
+        Buckets::of(&self.contents).map(|_| self.without_bucket)
     }
 
     /// Number of entries.

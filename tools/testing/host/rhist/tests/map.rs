@@ -751,6 +751,44 @@ fn intervals() {
     }
 }
 
+/// The second map has keys of its own. Hits find it by the same pointer, its counters are of the
+/// same intervals, and other slots of the first map leave it as it is.
+#[test]
+fn second_map() {
+    let map = Map::with_second(full_shape(), Some(shape())).unwrap();
+    assert!(Map::new(shape()).unwrap().contents().second().is_none());
+    let hit_both = || {
+        let cpu = Cpu::enter(0);
+        let generation = map.read(cpu.preempt());
+        generation.insert_word(cpu.preempt(), 1).unwrap();
+        let second = generation.second().unwrap();
+        let elt = second.insert_word(cpu.preempt(), 2).unwrap();
+        elt.count(cpu.preempt());
+    };
+    let count = |generation: &Generation| {
+        let second = generation.second().unwrap();
+        assert!(second.lookup_word(1).is_none());
+        second.lookup_word(2).unwrap().column(0)
+    };
+    hit_both();
+    hit_both();
+    assert_eq!(map.replace_table(4), Err(EINVAL));
+    map.replace_table(9).unwrap();
+    assert_eq!(count(&map.contents()), 2);
+    let taken = map.take_interval().unwrap();
+    assert_eq!((count(&taken), count(&map.contents())), (2, 0));
+    hit_both();
+    assert_eq!((count(&taken), count(&map.contents())), (2, 1));
+    assert_eq!(map.contents().second().unwrap().len(), 1);
+
+    let huge = Shape {
+        bits: Shape::BITS_MAX + 1,
+        ..shape()
+    };
+    let failed = Map::with_second(shape(), Some(huge));
+    assert_eq!(failed.err(), Some(EINVAL));
+}
+
 /// With other slots, more or fewer, elements are found as before, with all their data. Drops stay
 /// drops.
 #[test]
