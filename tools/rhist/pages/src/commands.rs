@@ -94,10 +94,10 @@ fn more(recipes: &[Entry]) -> String {
     for Entry { name, recipe, .. } in recipes {
         roff.control("TP", []).text([bold(name)]).text([roman(&recipe.summary)]);
     }
-    for (heading, list) in [("FILES", FILES), ("EXIT STATUS", STATUS)] {
+    for (heading, list) in [("FILES", &FILES[..]), ("EXIT STATUS", &STATUS[..])] {
         roff.control("SH", [heading]);
         for (name, about) in list {
-            roff.control("TP", []).text([bold(name)]).text([roman(about)]);
+            roff.control("TP", []).text([bold(*name)]).text([roman(*about)]);
         }
     }
     roff.control("SH", ["SEE ALSO"]).text([roman(SEE_ALSO)]);
