@@ -14,8 +14,9 @@ use annotate_snippets::Snippet;
 use rhist_core::problem::InFile;
 use rhist_core::problem::Problem;
 use rhist_core::problem::floor;
-use rhist_core::problem::named;
-use rhist_core::suggest;
+use rhist_core::query;
+use rhist_core::query::Written;
+use rhist_core::query::probe;
 use rhist_core::table::Text;
 use rhist_core::tracefs::Tracefs;
 use rhist_core::tracefs::WriteError;
@@ -23,7 +24,6 @@ use rhist_core::tracefs::error_log::LogEntry;
 use rhist_core::tracefs::events::EventName;
 use rhist_core::tracefs::events::ResolveError;
 
-use crate::probe;
 use crate::screen::lines;
 
 /// Exit status for invalid input.
@@ -38,15 +38,6 @@ pub struct Diagnostic {
     problem: Problem,
     /// Line number, if the text is part of a file.
     line: Option<usize>,
-}
-
-/// A text that the user wrote.
-#[derive(Clone, Copy, Debug)]
-pub struct Written<'a> {
-    /// Origin: an option, or the name of an argument.
-    pub origin: &'a str,
-    /// Contents as given.
-    pub text: &'a str,
 }
 
 impl Diagnostic {
@@ -68,6 +59,14 @@ impl Diagnostic {
             problem: found.problem,
             line: Some(found.line),
         }
+    }
+
+    /// Finds an error in a text among the causes of an error.
+    pub fn of(error: &anyhow::Error) -> Option<Self> {
+        if let Some(query::Error::Text { origin, text, problem }) = error.downcast_ref() {
+            return Some(Self::new(*origin, text, Problem::clone(problem)));
+        }
+        error.downcast_ref().cloned()
     }
 
     /// The fault, relative to the text.
@@ -159,25 +158,6 @@ pub fn resolve(tracefs: &Tracefs, origin: &str, text: &str) -> anyhow::Result<Ev
         ResolveError::Name(problem) => Diagnostic::new(origin, text, problem).into(),
         ResolveError::Io(_) => error.into(),
     })
-}
-
-/// Converts the result of a check by `rhist_core::grammar` to an error.
-pub fn checked(origin: &str, text: &str, result: Result<(), Problem>) -> anyhow::Result<()> {
-    result.map_err(|problem| Diagnostic::new(origin, text, problem).into())
-}
-
-/// Error for a name that does not exist, with similar ones. `what` is `recipe` or `run`.
-pub fn unknown_name<'a>(origin: &str, name: &str, what: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
-    let problem = Problem::new(0..name.len(), format!("unknown {what} {}", named(name)));
-    let nearest = suggest::near(name, names);
-    let problem = match nearest.is_empty() {
-        true => problem.help(match what {
-            "recipe" => "rhist ls recipes lists them, rhist --help the other commands".to_owned(),
-            _ => format!("rhist ls {what}s lists them"),
-        }),
-        false => problem.near(&nearest),
-    };
-    Diagnostic::new(origin, name, problem)
 }
 
 /// Message of a kernel that was built without this kind of probe.

@@ -18,8 +18,6 @@ pub mod commands;
 mod complete;
 pub mod diagnostic;
 pub mod options;
-mod probe;
-pub mod query;
 pub mod recipes;
 mod run;
 pub mod screen;
@@ -33,7 +31,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use command_line::CommandLine;
+use diagnostic::Diagnostic;
 use diagnostic::USAGE;
+use rhist_core::query;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
@@ -67,12 +67,13 @@ fn failed(error: &anyhow::Error) -> ExitCode {
     if let Some(error) = error.downcast_ref::<clap::Error>() {
         return usage(error);
     }
-    match error.downcast_ref::<diagnostic::Diagnostic>() {
+    match Diagnostic::of(error) {
         Some(diagnostic) => diagnostic.print(),
         None => diagnostic::complain(error),
     }
     // Errors of input files are wrapped, so a plain I/O error concerns the output.
-    match error.is::<run::Failed>() || error.is::<io::Error>() {
+    let is_unread = matches!(error.downcast_ref(), Some(query::Error::Io(..)));
+    match error.is::<run::Failed>() || error.is::<io::Error>() || is_unread {
         true => ExitCode::FAILURE,
         false => ExitCode::from(USAGE),
     }

@@ -11,7 +11,9 @@ use clap::Args as _;
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
+use rhist_core::query;
 use rhist_core::table::BucketUnit;
+use rhist_core::tracefs::Backend;
 
 /// Options that many commands have: [`KNOWN`] says which.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
@@ -256,6 +258,16 @@ pub fn commands() -> Vec<&'static str> {
     names.filter(|name| !name.is_empty() && !name.contains(' ')).collect()
 }
 
+impl From<BackendArg> for Option<Backend> {
+    fn from(backend: BackendArg) -> Self {
+        match backend {
+            BackendArg::Auto => None,
+            BackendArg::Rhist => Some(Backend::Rhist),
+            BackendArg::C => Some(Backend::C),
+        }
+    }
+}
+
 /// Creates a command with the options of [`Common`] that it supports. Its arguments are still
 /// missing.
 pub fn command(name: &str) -> clap::Command {
@@ -358,9 +370,8 @@ impl Common {
     }
 }
 
-/// Joins the lines of a filter, since a trigger must be a single line.
 fn one_line(text: &str) -> Result<String, Infallible> {
-    Ok(text.replace(char::is_control, " "))
+    Ok(query::one_line(text))
 }
 
 /// Parses a number of seconds, from 0.01 to a year.

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use anyhow::bail;
+use rhist_core::query::Error;
 use rhist_core::recipe::Recipe;
 
 use crate::options::commands;
@@ -57,6 +58,25 @@ pub fn find(name: &str) -> anyhow::Result<Option<Recipe>> {
     Ok(Some(
         Recipe::parse(text).with_context(|| format!("recipe {name} of the package"))?,
     ))
+}
+
+/// Loads a recipe. If it does not exist, the error suggests another.
+pub fn required(name: &str) -> anyhow::Result<Recipe> {
+    if let Some(recipe) = find(name)? {
+        return Ok(recipe);
+    }
+    if commands().contains(&name) {
+        bail!("{name} does not measure: expected a recipe, count or between")
+    }
+    if let Some(instead) = instead(name) {
+        bail!("no recipe {name}: histograms have no {instead}");
+    }
+    if name.starts_with('-') {
+        bail!("unknown option {name}");
+    }
+    let recipes = names();
+    let names = recipes.iter().map(String::as_str).chain(commands());
+    Err(Error::unknown("RECIPE", name, "recipe", names).into())
 }
 
 /// Explains which tool to use instead, for people who look for a tool of bcc that histograms cannot

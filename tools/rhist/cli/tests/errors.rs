@@ -21,14 +21,14 @@ fn said(line: &[&str]) -> String {
         dry_run: true,
         ..Common::default()
     };
-    let result = words::query(&words, &common).and_then(|query| query.plans(&tracefs));
+    let result = words::measurement(&words, &common).and_then(|measurement| measurement.plans(&tracefs));
     match result {
         Ok(plans) => plans
             .iter()
             .flat_map(|plan| plan.shell(&tracefs))
             .map(|line| line.replace(FIXTURES, "/sys/kernel/tracing") + "\n")
             .collect(),
-        Err(error) => match error.downcast_ref::<Diagnostic>() {
+        Err(error) => match Diagnostic::of(&error) {
             Some(diagnostic) => diagnostic.render(false),
             None => format!("{error}\n"),
         },

@@ -144,8 +144,8 @@ fn counted_renames_are_recognized() {
         ..Common::default()
     };
     for event in ["task:task_rename", "task/task_rename", "task_rename"] {
-        let query = words::query(&["count", event].map(OsString::from), &common).unwrap();
-        let plans = query.plans(&tracefs).unwrap();
+        let measurement = words::measurement(&["count", event].map(OsString::from), &common).unwrap();
+        let plans = measurement.plans(&tracefs).unwrap();
         let error = cost::measure(&tracefs, &journals, &plans.best).unwrap_err();
         assert!(
             error.to_string().starts_with("renames are what is measured"),
@@ -163,8 +163,8 @@ fn an_event_needs_no_system() {
     };
     for event in ["irq:softirq_entry", "irq/softirq_entry", "softirq_entry"] {
         let words = ["count", event, "--by", "vec"].map(OsString::from);
-        let query = words::query(&words, &common).unwrap();
-        let plans = query.plans(&tracefs).unwrap();
+        let measurement = words::measurement(&words, &common).unwrap();
+        let plans = measurement.plans(&tracefs).unwrap();
         let names = plans.best.names(&tracefs);
         assert_eq!(
             names.name(NameKind::Format, "vec", 3),

@@ -4,6 +4,11 @@
 //! recordings) and consumers (pages, recordings, comparisons).
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use rustix::time::ClockId;
+use rustix::time::clock_getres;
 
 use crate::names::Names;
 use crate::recipe::NameKind;
@@ -52,6 +57,17 @@ pub struct Question {
 }
 
 impl Question {
+    /// Creates a question with the properties of this machine.
+    pub fn of_this_machine() -> Self {
+        Self {
+            host: read_proc("sys/kernel/hostname"),
+            kernel: read_proc("sys/kernel/osrelease"),
+            cpus: std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32),
+            clock_step_ns: clock_step(),
+            ..Self::default()
+        }
+    }
+
     /// Kind of names for numbers in a column, which is a key or a saved field.
     pub fn name_kind(&self, column: &str) -> NameKind {
         let kind = self.names.get(column).copied();
@@ -75,6 +91,24 @@ impl Question {
 pub fn is_signed(signed: &[String], value: &str) -> bool {
     let mut words = value.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     value.contains('-') || words.any(|word| signed.iter().any(|signed| signed == word))
+}
+
+/// Resolution of the clock of trace events, if it is the timer tick, as in user-mode Linux. `None`
+/// with other clock sources, where the scheduler's clock uses the processor's counter between two
+/// ticks.
+fn clock_step() -> Option<u64> {
+    let source = fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource").ok()?;
+    let is_coarse = matches!(source.trim(), "timer" | "jiffies" | "refined-jiffies");
+    let tick = clock_getres(ClockId::MonotonicCoarse);
+    is_coarse.then_some(tick.tv_sec as u64 * 1_000_000_000 + tick.tv_nsec as u64)
+}
+
+/// Reads a one-line file of `/proc`; empty if it cannot be read.
+fn read_proc(file: &str) -> String {
+    fs::read_to_string(Path::new("/proc").join(file))
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
 }
 
 /// Numbers read at one time.

@@ -4,10 +4,12 @@
 
 use std::process::ExitCode;
 
+use rhist_core::query::Query;
+
 use crate::options::Common;
 use crate::options::RunArgs;
-use crate::query::Query;
 use crate::run;
+use crate::run::Measurement;
 
 /// Arguments of `rhist between`.
 #[derive(Clone, Debug, clap::Args)]
@@ -29,10 +31,11 @@ pub struct Args {
 
 /// Measures, and prints the results.
 pub fn run(args: Args, common: Common) -> anyhow::Result<ExitCode> {
-    run::run(&query(args, common)?)
+    run::run(&measurement(args, common)?)
 }
 
-/// The question of these arguments.
-pub fn query(args: Args, common: Common) -> anyhow::Result<Query> {
-    Query::between(&args.start, &args.end, &args.on, args.run, common)
+/// The measurement of these arguments.
+pub fn measurement(args: Args, common: Common) -> anyhow::Result<Measurement> {
+    let query = Query::between(&args.start, &args.end, &args.on)?;
+    Ok(Measurement::new(query, args.run, common))
 }

@@ -18,11 +18,10 @@ use rhist_export::service::ConfigError;
 use rhist_export::service::Planner;
 use rhist_export::service::PushSettings;
 
-use super::planner::WordsPlanner;
+use super::planner::ConfigPlanner;
 use crate::diagnostic;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::USAGE;
-use crate::options::BackendArg;
 use crate::run;
 
 /// Default folder of the configuration.
@@ -48,10 +47,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     push_settings(&config)?;
     // Any configuration needs a tracing directory.
-    run::tracefs(BackendArg::Auto)?;
+    run::tracefs(None)?;
     let mut is_wrong = false;
     for wanted in &config.histograms {
-        if let Err(problem) = WordsPlanner.plan(wanted, &Id::example()) {
+        if let Err(problem) = ConfigPlanner.plan(wanted, &Id::example()) {
             Diagnostic::in_file(*problem).print();
             is_wrong = true;
         }

@@ -9,14 +9,13 @@ use std::process::ExitCode;
 use rhist_core::journal::Journals;
 use rhist_core::run;
 
-use crate::options::BackendArg;
 use crate::run::tracefs;
 use crate::screen::plain;
 
 /// Removes everything left by dead runs and by `--keep`, and lists it. With `dry_run`, only lists
 /// it.
 pub fn run(dry_run: bool) -> anyhow::Result<ExitCode> {
-    let tracefs = tracefs(BackendArg::Auto)?;
+    let tracefs = tracefs(None)?;
     let journals = Journals::find();
     let mut out = io::stdout().lock();
     let (word, done, failed) = match dry_run {

@@ -4,12 +4,13 @@
 
 use std::process::ExitCode;
 
+use rhist_core::query::Query;
 use rhist_core::recipe::Count;
 
 use crate::options::Common;
 use crate::options::RunArgs;
-use crate::query::Query;
 use crate::run;
+use crate::run::Measurement;
 
 /// Arguments of `rhist count`.
 #[derive(Clone, Debug, clap::Args)]
@@ -33,16 +34,16 @@ pub struct Args {
 
 /// Measures, and prints the results.
 pub fn run(args: Args, common: Common) -> anyhow::Result<ExitCode> {
-    run::run(&query(args, common)?)
+    run::run(&measurement(args, common)?)
 }
 
-/// The question of these arguments.
-pub fn query(args: Args, common: Common) -> anyhow::Result<Query> {
+/// The measurement of these arguments.
+pub fn measurement(args: Args, common: Common) -> anyhow::Result<Measurement> {
     let count = Count {
         sum: args.sum,
         stat: args.stat,
         dist: args.dist,
         ..Count::default()
     };
-    Query::count(&args.event, count, args.run, common)
+    Ok(Measurement::new(Query::count(&args.event, count)?, args.run, common))
 }

@@ -17,7 +17,6 @@ use serde_json::json;
 
 use crate::diagnostic;
 use crate::diagnostic::Diagnostic;
-use crate::options::BackendArg;
 use crate::options::Format;
 use crate::recipes;
 use crate::run;
@@ -49,7 +48,7 @@ enum What {
 pub fn run(args: &Args, format: Format) -> anyhow::Result<ExitCode> {
     let text = match &args.what {
         What::Events { pattern } => {
-            let events = run::tracefs(BackendArg::Auto)?.events()?;
+            let events = run::tracefs(None)?.events()?;
             events_text(&select(events, pattern.as_deref())?, format)
         }
         What::Runs => runs_text(&Journals::find().list(), format),

@@ -1,57 +1,43 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Plans the texts of a configuration, which mean the same as on the command line.
+//! Plans the questions and triggers of a configuration.
 
-use std::ffi::OsString;
-use std::ops::Range;
-
-use clap::error::ContextKind;
-use clap::error::ContextValue;
-use clap::error::ErrorKind;
-use rhist_core::grammar::check_filter;
-use rhist_core::grammar::check_key;
-use rhist_core::grammar::check_value;
+use rhist_core::grammar::Part;
+use rhist_core::grammar::Trigger;
 use rhist_core::plan::Id;
 use rhist_core::plan::Plan;
 use rhist_core::plan::Plans;
 use rhist_core::problem::InFile;
 use rhist_core::problem::Problem;
+use rhist_core::query;
+use rhist_core::query::Query;
+use rhist_core::query::QueryText;
 use rhist_core::question::Question;
 use rhist_core::tracefs::events::ResolveError;
-use rhist_core::tracefs::format::Format;
 use rhist_export::service;
 use rhist_export::service::HistogramConfig;
 use rhist_export::service::Planner;
+use rhist_export::service::Settings;
 use rhist_export::service::What;
-use rhist_export::service::Word;
 
-use super::words;
-use crate::diagnostic::Diagnostic;
-use crate::options::BackendArg;
-use crate::options::Common;
-use crate::query;
+use crate::recipes;
 use crate::run;
 
-/// Message for options about output, or about a single run, which do not apply to a permanent
-/// service.
-const OPTIONS: &str =
-    "--pid, --duration, --interval, --format, --keep, --quiet and --dry-run do not apply to a histogram of the service";
+/// Planner for the histograms of a configuration.
+pub struct ConfigPlanner;
 
-/// Planner that interprets texts like the command line.
-pub struct WordsPlanner;
-
-impl Planner for WordsPlanner {
+impl Planner for ConfigPlanner {
     fn plan(&self, wanted: &HistogramConfig, id: &Id) -> Result<service::Plans, Box<InFile>> {
-        let plans = match &wanted.settings.what {
-            What::Words { kind, text } => {
-                let words = service::split(text).map_err(|problem| Box::new(wanted.problem_in(kind, problem)))?;
-                let plans = by_words(wanted, kind, &words, id);
-                plans.map_err(|error| Box::new(wanted.problem_in(kind, problem(&error, text, &words))))
+        let settings = &wanted.settings;
+        let plans = match &settings.what {
+            What::Query { kind, text } => {
+                let plans = by_query(kind, text, settings, id);
+                plans.map_err(|problem| Box::new(wanted.problem_in(kind, problem)))
             }
             What::Triggers(triggers) => by_triggers(wanted, triggers, id),
         }?;
         let keys = plans.plans.best.key_names();
-        match wanted.settings.labels.keys().find(|key| !keys.contains(&key.as_str())) {
+        match settings.labels.keys().find(|key| !keys.contains(&key.as_str())) {
             None => Ok(plans),
             Some(key) => Err(Box::new(no_key(wanted, key, &keys))),
         }
@@ -67,75 +53,34 @@ fn no_key(wanted: &HistogramConfig, key: &str, keys: &[&str]) -> InFile {
     }
 }
 
-fn by_words(wanted: &HistogramConfig, kind: &str, words: &[Word], id: &Id) -> anyhow::Result<service::Plans> {
-    let command = (kind != "recipe").then(|| OsString::from(kind));
-    let words = words.iter().map(|word| OsString::from(&word.text));
-    let mut query = words::query(
-        &command.into_iter().chain(words).collect::<Vec<_>>(),
-        &Common::default(),
-    )?;
-    let settings = &wanted.settings;
-    let (run, common) = (&query.run, &query.common);
-    let is_output = *common != Common::default();
-    if is_output || run.duration.is_some() || run.interval.is_some() || !run.pid.is_empty() {
-        anyhow::bail!(OPTIONS);
+fn by_query(kind: &str, text: &str, settings: &Settings, id: &Id) -> Result<service::Plans, Problem> {
+    let text = QueryText::new(text)?;
+    let query = match kind {
+        "count" => text.count(),
+        "between" => text.between(),
+        _ => by_recipe(&text),
+    }?;
+    if query.size.is_some() && settings.size.is_some() {
+        return Err(text.whole("--size and size are the same option: remove one of them"));
     }
-    if run.size.is_some() && settings.size.is_some() {
-        anyhow::bail!("--size and size are the same option: remove one of them");
-    }
-    if run.unit.is_some() {
-        // The unit is part of the metrics' names, so it must be known without parsing the words.
-        anyhow::bail!("--unit does not apply here: set it in the table, as in unit = \"s\"");
-    }
-    query.run.size = query.run.size.or(settings.size);
-    query.unit = settings.unit;
-    query.only_buckets = true;
-    let tracefs = run::tracefs(query.run.backend)?;
-    let plans = query.plans_as(&tracefs, id)?;
+    let query = Query {
+        size: query.size.or(settings.size),
+        unit: settings.unit,
+        only_buckets: true,
+        ..query
+    };
+    let tracefs = run::tracefs(query.backend).map_err(|error| text.whole(format!("{error:#}")))?;
+    let plans = query.plans(&tracefs, id).map_err(|error| text.locate(&error))?;
     Ok(service::Plans { tracefs, plans })
 }
 
-/// Locates an error in the words.
-fn problem(error: &anyhow::Error, text: &str, words: &[Word]) -> Problem {
-    let all = 0..text.len();
-    if let Some(diagnostic) = error.downcast_ref::<Diagnostic>() {
-        let problem = diagnostic.problem();
-        // Position of the word. Falls back to the whole text if the word contains escapes.
-        let at = place(text, words, diagnostic.source());
-        let at = at.map(|at| at.start + problem.at.start..at.start + problem.at.end);
-        return Problem {
-            at: at.filter(|at| at.end <= text.len()).unwrap_or(all),
-            ..problem.clone()
-        };
-    }
-    if let Some(error) = error.downcast_ref::<clap::Error>() {
-        let rendered = error.render().to_string();
-        let title = rendered
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .trim_start_matches("error: ");
-        let title = match error.kind() {
-            ErrorKind::DisplayHelp => "--help does not apply to a histogram of the service",
-            _ => title,
-        };
-        let kinds = [ContextKind::InvalidValue, ContextKind::InvalidArg];
-        let word = kinds.into_iter().find_map(|kind| match error.get(kind) {
-            Some(ContextValue::String(word)) => place(text, words, word.split(' ').next().unwrap_or(word)),
-            _ => None,
-        });
-        return Problem::new(word.unwrap_or(all), title);
-    }
-    Problem::new(all, format!("{error:#}"))
-}
-
-/// Range of the first occurrence of `part` within a word.
-fn place(text: &str, words: &[Word], part: &str) -> Option<Range<usize>> {
-    let mut found = words.iter().filter_map(|word| {
-        let start = word.at.start + text.get(word.at.clone())?.find(part)?;
-        Some(start..start + part.len())
-    });
-    found.next().filter(|_| !part.is_empty())
+fn by_recipe(text: &QueryText<'_>) -> Result<Query, Problem> {
+    let recipe = recipes::required(text.recipe_name()?);
+    let recipe = recipe.map_err(|error| match error.downcast_ref::<query::Error>() {
+        Some(error) => text.locate(error),
+        None => text.whole(format!("{error:#}")),
+    })?;
+    text.recipe(&recipe)
 }
 
 fn by_triggers(
@@ -144,7 +89,7 @@ fn by_triggers(
     id: &Id,
 ) -> Result<service::Plans, Box<InFile>> {
     let whole = |error: &dyn std::fmt::Display| Box::new(wanted.problem_of_name(error.to_string()));
-    let tracefs = run::tracefs(BackendArg::Auto).map_err(|error| whole(&error))?;
+    let tracefs = run::tracefs(None).map_err(|error| whole(&error))?;
     let mut named = Vec::new();
     for (n, (event, command)) in triggers.iter().enumerate() {
         let is_last = n + 1 == triggers.len();
@@ -154,13 +99,14 @@ fn by_triggers(
                 false => wanted.problem_of_name(format!("before: {problem}")),
             })
         };
-        check_clauses(command).map_err(|problem| in_text("trigger", problem))?;
+        let trigger = Trigger::parse(command);
+        check_clauses(&trigger).map_err(|problem| in_text("trigger", problem))?;
         let name = tracefs.resolve(event).map_err(|error| match error {
             ResolveError::Name(problem) => in_text("event", problem),
             ResolveError::Io(_) => whole(&error),
         })?;
         if let Ok(format) = tracefs.format(&name) {
-            check_trigger(&format, command).map_err(|problem| in_text("trigger", problem))?;
+            trigger.check(&format).map_err(|problem| in_text("trigger", problem))?;
         }
         named.push((name, command.clone()));
     }
@@ -169,7 +115,7 @@ fn by_triggers(
         summary: triggers
             .last()
             .map_or(String::new(), |(event, _)| format!("Counted by a trigger of {event}")),
-        ..query::machine()
+        ..Question::of_this_machine()
     };
     let plan = Plan::of_triggers(&tracefs, id.clone(), &named, question).map_err(|error| whole(&error))?;
     Ok(service::Plans {
@@ -182,75 +128,26 @@ fn by_triggers(
 }
 
 /// Rejects clauses with which a histogram cannot be served.
-fn check_clauses(command: &str) -> Result<(), Problem> {
-    let text = command.split_once(" if ").map_or(command, |(text, _)| text);
-    let clauses = parts(text, 0, ':');
-    for (at, clause) in &clauses {
-        let problem = |title: &str| Problem::new(*at..at + clause.len(), title);
-        match *clause {
+fn check_clauses(trigger: &Trigger<'_>) -> Result<(), Problem> {
+    for Part { at, text } in &trigger.clauses {
+        let problem = |title: &str| Problem::new(*at..at + text.len(), title);
+        match *text {
             "pause" => return Err(problem("a trigger that is paused counts nothing")),
             "clear" | "cont" | "continue" => {
                 return Err(problem("this command needs an existing trigger"));
             }
-            clause if clause.starts_with("limit(") => {
+            text if text.starts_with("limit(") => {
                 return Err(problem("limit() hides entries, so their counts would be missing")
                     .help("to limit the label sets, put limit = … beside trigger"));
             }
             _ => {}
         }
     }
-    let is_keys = |(_, clause): &(usize, &str)| matches!(clause.split_once('='), Some(("keys" | "key", keys)) if !keys.is_empty());
-    match clauses.iter().any(is_keys) {
-        true => Ok(()),
-        false => Err(Problem::new(0..text.len(), "a histogram needs keys").help("it has to begin with hist:keys=")),
-    }
-}
-
-/// Finds faults that the kernel would reject, as far as known: fields of keys and values, and the
-/// filter.
-fn check_trigger(format: &Format, command: &str) -> Result<(), Problem> {
-    let (text, filter) = match command.split_once(" if ") {
-        Some((text, filter)) => (text, Some(filter)),
-        None => (command, None),
-    };
-    if let Some(filter) = filter {
-        check_filter(format, filter).map_err(|problem| problem.moved(text.len() + " if ".len()))?;
-    }
-    for (at, part) in parts(text, 0, ':') {
-        let Some((word, list)) = part.split_once('=') else {
-            continue;
-        };
-        for (at, item) in parts(list, at + word.len() + 1, ',') {
-            // Only the kernel knows variables.
-            if item.contains('$') {
-                continue;
-            }
-            match word {
-                "keys" | "key" => check_key(format, item),
-                "values" | "vals" | "val" if item != "hitcount" => check_value(format, item),
-                _ => Ok(()),
-            }
-            .map_err(|problem| problem.moved(at))?;
+    match trigger.keys().next() {
+        Some(_) => Ok(()),
+        None => {
+            let end = trigger.clauses.last().map_or(0, |last| last.at + last.text.len());
+            Err(Problem::new(0..end, "a histogram needs keys").help("it has to begin with hist:keys="))
         }
     }
-    Ok(())
-}
-
-/// Splits a text at a separator outside parentheses. Returns each part with its offset, counted
-/// from `from`.
-fn parts(text: &str, from: usize, separator: char) -> Vec<(usize, &str)> {
-    let (mut parts, mut begin, mut depth) = (Vec::new(), 0, 0i32);
-    for (at, c) in text.char_indices() {
-        match c {
-            '(' => depth += 1,
-            ')' => depth -= 1,
-            _ if c == separator && depth <= 0 => {
-                parts.push((from + begin, &text[begin..at]));
-                begin = at + c.len_utf8();
-            }
-            _ => {}
-        }
-    }
-    parts.push((from + begin, &text[begin..]));
-    parts
 }

@@ -34,8 +34,8 @@ use rhist_export::push::Totals;
 use super::words;
 use crate::options::Common;
 use crate::options::seconds;
-use crate::query::Query;
 use crate::run;
+use crate::run::Measurement;
 use crate::screen::lines;
 use crate::screen::until;
 use crate::signals::GRACE;
@@ -117,11 +117,11 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     if let Some(file) = &args.replay {
         return replay(args, Reader::open(file)?, endpoint, exporter, common.quiet);
     }
-    let mut query = words::query(&args.words, common)?;
-    query.common.check("push")?;
-    query.run.interval = Some(interval(args, &query, &environment)?);
-    let (tracefs, plans) = run::prepare(&query)?;
-    if query.common.dry_run {
+    let mut measurement = words::measurement(&args.words, common)?;
+    measurement.common.check("push")?;
+    measurement.interval = Some(interval(args, &measurement, &environment)?);
+    let (tracefs, plans) = run::prepare(&measurement)?;
+    if measurement.common.dry_run {
         return run::dry_run(&tracefs, &plans.best);
     }
     let url = endpoint.url().to_owned();
@@ -137,11 +137,11 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
         tracefs: &tracefs,
         url,
         patience,
-        duration: query.run.duration,
-        is_quiet: query.common.quiet,
+        duration: measurement.duration,
+        is_quiet: measurement.common.quiet,
         intervals: 0,
     };
-    let result = run::go(&query, &tracefs, &mut sink);
+    let result = run::go(&measurement, &tracefs, &mut sink);
     // Also sends the batches so far if the measurement ended in an error.
     let totals = sink.pusher.finish(patience);
     result?;
@@ -288,8 +288,8 @@ pub fn tell_left(totals: &Totals) -> u64 {
 }
 
 /// Interval between pushes, in seconds. The option after the recipe takes precedence.
-fn interval(args: &Args, query: &Query, environment: &Environment) -> anyhow::Result<f64> {
-    if let Some(interval) = query.run.interval.or(args.interval) {
+fn interval(args: &Args, measurement: &Measurement, environment: &Environment) -> anyhow::Result<f64> {
+    if let Some(interval) = measurement.interval.or(args.interval) {
         return Ok(interval);
     }
     let interval = environment.interval()?;
@@ -353,13 +353,13 @@ mod tests {
             let command = Args::augment_args(clap::Command::new("push"));
             let matches = command.try_get_matches_from(["push"].into_iter().chain(line.split(' ')));
             let args = Args::from_arg_matches(&matches.unwrap()).unwrap();
-            let query = words::query(&args.words, &Common::default()).unwrap();
+            let measurement = words::measurement(&args.words, &Common::default()).unwrap();
             let get = |name: &str| {
                 variable
                     .filter(|_| name == "OTEL_METRIC_EXPORT_INTERVAL")
                     .map(str::to_owned)
             };
-            super::interval(&args, &query, &Environment::new(&get)).unwrap()
+            super::interval(&args, &measurement, &Environment::new(&get)).unwrap()
         };
         assert_eq!(interval("runqlat", None), 10.0);
         assert_eq!(interval("runqlat", Some("7000")), 7.0);

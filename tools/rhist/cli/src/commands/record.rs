@@ -39,11 +39,11 @@ pub struct Args {
 
 /// Measures, and writes each interval to the file.
 pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
-    let mut query = words::query(&args.words, common)?;
-    query.common.check("record")?;
-    query.run.interval.get_or_insert(1.0);
-    let (tracefs, plans) = run::prepare(&query)?;
-    if query.common.dry_run {
+    let mut measurement = words::measurement(&args.words, common)?;
+    measurement.common.check("record")?;
+    measurement.interval.get_or_insert(1.0);
+    let (tracefs, plans) = run::prepare(&measurement)?;
+    if measurement.common.dry_run {
         return run::dry_run(&tracefs, &plans.best);
     }
     // Created before the triggers, so that an error about the file is reported at once.
@@ -53,11 +53,11 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
         tracefs: &tracefs,
         names: Names::new(),
         path: args.file.clone(),
-        duration: query.run.duration,
-        is_quiet: query.common.quiet,
+        duration: measurement.duration,
+        is_quiet: measurement.common.quiet,
         intervals: 0,
     };
-    run::go(&query, &tracefs, &mut recorder)
+    run::go(&measurement, &tracefs, &mut recorder)
 }
 
 struct Recorder<'a> {

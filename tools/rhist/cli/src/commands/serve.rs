@@ -14,7 +14,9 @@ use anyhow::Context;
 use rhist_core::journal::Journals;
 use rhist_core::plan::Id;
 use rhist_core::quantity;
+use rhist_core::question::Question;
 use rhist_core::run;
+use rhist_core::threads;
 use rhist_core::tracefs::Backend;
 use rhist_export::address::Address;
 use rhist_export::http::Hosts;
@@ -42,13 +44,11 @@ use signal_hook::consts::SIGINT;
 use signal_hook::consts::SIGTERM;
 
 use super::check;
-use super::planner::WordsPlanner;
+use super::planner::ConfigPlanner;
 use super::push::tell;
 use super::push::tell_left;
 use crate::diagnostic;
 use crate::diagnostic::USAGE;
-use crate::options::BackendArg;
-use crate::query;
 use crate::run::Failed;
 use crate::run::guard;
 use crate::run::tracefs;
@@ -95,7 +95,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(USAGE));
     };
     let settings = check::push_settings(&config)?;
-    let tracefs = tracefs(BackendArg::Auto)?;
+    let tracefs = tracefs(None)?;
     let guard = guard(&tracefs, &[SIGTERM, SIGINT], false, PATIENCE)?;
     let journals = Journals::find();
     for entries in run::reap(&tracefs, &journals, false).0 {
@@ -121,7 +121,7 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }),
         hosts: Hosts::new(
             address.ip(),
-            &query::machine().host,
+            &Question::of_this_machine().host,
             args.host.iter().chain([&args.listen]),
         ),
         threads: Vec::new(),
@@ -185,7 +185,7 @@ struct Scraper {
 impl Scraper {
     /// Starts one histogram that is due.
     fn tick(&mut self, now: Instant) {
-        log(self.service.tick(&WordsPlanner, now));
+        log(self.service.tick(&ConfigPlanner, now));
     }
 
     fn read(&mut self, age: Duration) {
@@ -206,7 +206,7 @@ impl Scraper {
         self.pushing.apply(settings, &self.service, PATIENCE);
         // A new thread for another receiver must be left out of the measurements. Also, the number
         // of an ended thread may later be reused by a task that must count.
-        let mut threads = query::own_threads();
+        let mut threads = threads::own();
         threads.sort_unstable();
         if threads != self.threads {
             log(self.service.remake());

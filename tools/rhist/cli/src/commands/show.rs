@@ -18,7 +18,6 @@ use serde_json::json;
 
 use super::ls::print;
 use crate::diagnostic;
-use crate::options::BackendArg;
 use crate::options::Format;
 use crate::run;
 
@@ -35,7 +34,7 @@ const NAMES_MAX: usize = 12;
 
 /// Prints the event.
 pub fn run(args: &Args, format: Format) -> anyhow::Result<ExitCode> {
-    let tracefs = run::tracefs(BackendArg::Auto)?;
+    let tracefs = run::tracefs(None)?;
     let name = diagnostic::resolve(&tracefs, "EVENT", &args.event)?;
     let event = tracefs
         .format(&name)

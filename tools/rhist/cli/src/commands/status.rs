@@ -17,7 +17,6 @@ use rhist_core::run;
 use rhist_core::tracefs::Backend;
 use rhist_core::tracefs::Tracefs;
 
-use crate::options::BackendArg;
 use crate::run::tracefs;
 use crate::screen;
 use crate::screen::plain;
@@ -37,7 +36,7 @@ const QUESTIONS: [(&str, &str); 5] = [
 /// Prints the state, after removing objects of dead runs. With `dry_run`, removes nothing.
 pub fn run(dry_run: bool) -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
-    let tracefs = tracefs(BackendArg::Auto)?;
+    let tracefs = tracefs(None)?;
     let journals = Journals::find();
     let (done, failed) = match dry_run {
         true => (Vec::new(), Vec::new()),

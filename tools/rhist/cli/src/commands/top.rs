@@ -88,29 +88,28 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
         shown?;
         return Ok(ExitCode::SUCCESS);
     }
-    let query = words::query(&args.words, common)?;
-    query.common.check("top")?;
-    options.format = format(query.common.format(), args.batch);
-    let (tracefs, plans) = run::prepare(&query)?;
-    if query.common.dry_run {
+    let measurement = words::measurement(&args.words, common)?;
+    measurement.common.check("top")?;
+    options.format = format(measurement.common.format(), args.batch);
+    let (tracefs, plans) = run::prepare(&measurement)?;
+    if measurement.common.dry_run {
         return run::dry_run(&tracefs, &plans.best);
     }
-    if let Some(seconds) = query.run.interval {
+    if let Some(seconds) = measurement.interval {
         options.interval = Duration::from_secs_f64(seconds);
     }
     // From here on, a signal must not end the process before the run is removed.
     let signals = Signals::new().context("signals")?;
-    let guard = run::guard(&tracefs, ends(), query.common.keep, Duration::ZERO)?;
+    let guard = run::guard(&tracefs, ends(), measurement.common.keep, Duration::ZERO)?;
     // Plans only now, when the guard's thread exists, so that the measurement leaves it out.
-    let mut run = run::start(&query, &tracefs, query.plans(&tracefs)?)?;
+    let mut run = run::start(&measurement, &tracefs, measurement.plans(&tracefs)?)?;
     options.names = run.plan().names(&tracefs);
-    options.end = query
-        .run
+    options.end = measurement
         .duration
         .map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
     let result = live::run(&mut run, options, &signals);
     guard.goes_on();
-    run::finish(run, &tracefs, query.common.keep)?;
+    run::finish(run, &tracefs, measurement.common.keep)?;
     result?;
     Ok(ExitCode::SUCCESS)
 }

@@ -176,10 +176,14 @@ fn events() {
 #[test]
 fn other_names() {
     let recipes = ["runqlat", "biolatency", "softirqs"];
-    let near = unknown_name("RECIPE", "runqlta", "recipe", recipes).render(false);
-    let far = unknown_name("RECIPE", "x", "recipe", recipes).render(false);
-    let none = unknown_name("RECIPE", "", "recipe", recipes).render(false);
-    let long = unknown_name("RECIPE", &"ä".repeat(5000), "run", []).render(false);
+    let unknown = |name: &str, what, names: &[&'static str]| {
+        let error = query::Error::unknown("RECIPE", name, what, names.iter().copied());
+        Diagnostic::of(&error.into()).unwrap().render(false)
+    };
+    let near = unknown("runqlta", "recipe", &recipes);
+    let far = unknown("x", "recipe", &recipes);
+    let none = unknown("", "recipe", &recipes);
+    let long = unknown(&"ä".repeat(5000), "run", &[]);
     assert_snapshot!([near, far, none, long].join("\n"));
 }
 

@@ -2,6 +2,7 @@
 
 //! Runs a measurement from its start to its end: opens the run, reads intervals, and hands them on.
 
+mod measurement;
 mod open;
 
 use std::fmt;
@@ -17,26 +18,31 @@ use rhist_core::run::Run;
 use rhist_core::sink::Sink;
 use rhist_core::tracefs::Tracefs;
 
-use crate::query::Query;
 use crate::screen::Printer;
 use crate::signals::GRACE;
 use crate::signals::Guard;
 use crate::signals::Signals;
 use crate::signals::ends;
 
+pub use measurement::Measurement;
 pub use open::dry_run;
 pub use open::prepare;
 pub use open::start;
 pub use open::tracefs;
 
 /// Measures, and prints the results.
-pub fn run(query: &Query) -> anyhow::Result<ExitCode> {
-    let (tracefs, plans) = prepare(query)?;
-    if query.common.dry_run {
+pub fn run(measurement: &Measurement) -> anyhow::Result<ExitCode> {
+    let (tracefs, plans) = prepare(measurement)?;
+    if measurement.common.dry_run {
         return dry_run(&tracefs, &plans.best);
     }
-    let mut printer = Printer::new(&tracefs, &query.common, !query.by().is_empty(), query.run.duration);
-    go(query, &tracefs, &mut printer)
+    let mut printer = Printer::new(
+        &tracefs,
+        &measurement.common,
+        !measurement.query.keys().is_empty(),
+        measurement.duration,
+    );
+    go(measurement, &tracefs, &mut printer)
 }
 
 /// Context of errors after the beginning of a run, in the kernel or in the output.
@@ -50,21 +56,25 @@ impl fmt::Display for Failed {
 }
 
 /// Measures until the time is over, or a signal arrives.
-pub fn go(query: &Query, tracefs: &Tracefs, sink: &mut dyn Sink<Error = anyhow::Error>) -> anyhow::Result<ExitCode> {
+pub fn go(
+    measurement: &Measurement,
+    tracefs: &Tracefs,
+    sink: &mut dyn Sink<Error = anyhow::Error>,
+) -> anyhow::Result<ExitCode> {
     let signals = Signals::new().context("signals")?;
-    let guard = guard(tracefs, ends(), query.common.keep, sink.patience())?;
+    let guard = guard(tracefs, ends(), measurement.common.keep, sink.patience())?;
     // Plans only now, when the threads of the guard and the sink exist, so that the measurement
     // leaves them out.
-    let plans = query.plans(tracefs)?;
+    let plans = measurement.plans(tracefs)?;
     sink.announce(&plans.best)?;
-    let mut run = start(query, tracefs, plans)?;
+    let mut run = start(measurement, tracefs, plans)?;
     let begin = run.beginning().table.time;
-    let reading = watch(query, &mut run, &signals, sink).context(Failed)?;
+    let reading = watch(measurement, &mut run, &signals, sink).context(Failed)?;
     guard.goes_on();
     // Counts from the start of the triggers: start() returns later, because the kernel waits for
     // running hits.
     let seconds = reading.table.time.monotonic_ns.saturating_sub(begin.monotonic_ns) as f64 / 1e9;
-    finish(run, tracefs, query.common.keep).context(Failed)?;
+    finish(run, tracefs, measurement.common.keep).context(Failed)?;
     guard.goes_on();
     sink.end(&reading, seconds).context(Failed)?;
     Ok(ExitCode::SUCCESS)
@@ -80,7 +90,7 @@ pub fn guard(tracefs: &Tracefs, signals: &[i32], keep: bool, patience: Duration)
 
 /// Reads intervals, and passes them to the sink until the end. Returns the last reading.
 fn watch(
-    query: &Query,
+    measurement: &Measurement,
     run: &mut Run,
     signals: &Signals,
     sink: &mut dyn Sink<Error = anyhow::Error>,
@@ -88,11 +98,10 @@ fn watch(
     let begin = Instant::now();
     sink.begin(run.plan())?;
     let mut last = run.beginning();
-    let end = query
-        .run
+    let end = measurement
         .duration
         .map(|seconds| begin + Duration::from_secs_f64(seconds));
-    let step = query.run.interval.map(Duration::from_secs_f64);
+    let step = measurement.interval.map(Duration::from_secs_f64);
     let mut next = step.map(|step| begin + step);
     loop {
         let until = [end, next].into_iter().flatten().min();

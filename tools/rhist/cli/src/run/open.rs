@@ -18,19 +18,19 @@ use rhist_core::tracefs::Backend;
 use rhist_core::tracefs::ROOT_VARIABLE;
 use rhist_core::tracefs::Tracefs;
 
+use super::Measurement;
 use crate::diagnostic;
-use crate::options::BackendArg;
-use crate::query::Query;
 
-/// Finds the tracing directory, and plans the question: see [`Query::plans`].
-pub fn prepare(query: &Query) -> anyhow::Result<(Tracefs, Plans)> {
-    let tracefs = tracefs(query.run.backend)?;
-    let plans = query.plans(&tracefs)?;
+/// Finds the tracing directory, and plans the question: see [`Measurement::plans()`].
+pub fn prepare(measurement: &Measurement) -> anyhow::Result<(Tracefs, Plans)> {
+    let tracefs = tracefs(measurement.query.backend)?;
+    let plans = measurement.plans(&tracefs)?;
     Ok((tracefs, plans))
 }
 
-/// Finds the tracing directory for this choice of histograms.
-pub fn tracefs(backend: BackendArg) -> anyhow::Result<Tracefs> {
+/// Finds the tracing directory for this choice of histograms; `None` for rhist's, if the module is
+/// loaded.
+pub fn tracefs(backend: Option<Backend>) -> anyhow::Result<Tracefs> {
     let is_named = std::env::var_os(ROOT_VARIABLE).is_some_and(|root| !root.is_empty());
     let tracefs = Tracefs::find().map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => {
@@ -40,8 +40,8 @@ pub fn tracefs(backend: BackendArg) -> anyhow::Result<Tracefs> {
         _ => anyhow::anyhow!("{error}: mount -t tracefs tracefs /sys/kernel/tracing"),
     })?;
     match (backend, tracefs.backend()) {
-        (BackendArg::C, _) => Ok(tracefs.with_c()),
-        (BackendArg::Rhist, Backend::C) => bail!("the module is not loaded: modprobe rhist"),
+        (Some(Backend::C), _) => Ok(tracefs.with_c()),
+        (Some(Backend::Rhist), Backend::C) => bail!("the module is not loaded: modprobe rhist"),
         _ => Ok(tracefs),
     }
 }
@@ -61,7 +61,7 @@ pub fn dry_run(tracefs: &Tracefs, plan: &Plan) -> anyhow::Result<ExitCode> {
 
 /// Removes objects of dead runs, then starts the first of these plans that the kernel accepts. The
 /// triggers count when this returns.
-pub fn start(query: &Query, tracefs: &Tracefs, plans: Plans) -> anyhow::Result<Run> {
+pub fn start(measurement: &Measurement, tracefs: &Tracefs, plans: Plans) -> anyhow::Result<Run> {
     let journals = Journals::find();
     for (entries, error) in run::reap(tracefs, &journals, false).1 {
         say!(
@@ -84,7 +84,7 @@ pub fn start(query: &Query, tracefs: &Tracefs, plans: Plans) -> anyhow::Result<R
         Ok(run)
     });
     run.map_err(|error| match error {
-        StartError::Step(why) => diagnostic::refused(&why, &query.written()).into(),
+        StartError::Step(why) => diagnostic::refused(&why, &measurement.query.written()).into(),
         error => error.into(),
     })
 }

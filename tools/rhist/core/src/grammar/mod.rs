@@ -9,6 +9,7 @@ mod filter;
 pub mod modifier;
 mod names;
 pub mod token;
+mod trigger;
 
 pub use expression::check_key;
 pub use expression::check_keys;
@@ -17,3 +18,5 @@ pub use expression::check_value;
 pub use filter::check_filter;
 pub use names::FILTER_NAMES;
 pub use names::KEY_NAMES;
+pub use trigger::Part;
+pub use trigger::Trigger;

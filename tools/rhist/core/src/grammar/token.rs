@@ -81,13 +81,18 @@ fn token(rest: &str, first: char) -> (Option<TokenKind>, usize) {
 
 /// Splits a list of keys at the commas outside parentheses. Returns the range of each key.
 pub fn split_list(text: &str) -> Vec<Range<usize>> {
+    split(text, ",")
+}
+
+/// Splits a text at a sign outside parentheses. Returns the range of each part.
+pub fn split(text: &str, sign: &str) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
     let (mut start, mut depth) = (0, 0usize);
     for token in tokens(text) {
         match token.text {
             "(" => depth += 1,
             ")" => depth = depth.saturating_sub(1),
-            "," if depth == 0 => {
+            other if other == sign && depth == 0 => {
                 parts.push(start..token.at.start);
                 start = token.at.end;
             }

@@ -7,6 +7,7 @@ use super::measure::split_key;
 use super::step::Id;
 use super::step::Step;
 use super::step::word;
+use crate::grammar::Trigger;
 use crate::names::Names;
 use crate::question::Question;
 use crate::recipe::Measure;
@@ -67,8 +68,8 @@ impl Plans {
 impl Plan {
     /// Filters of its triggers.
     pub fn filters(&self) -> impl Iterator<Item = &str> {
-        let texts = self.steps.iter().map(Step::text);
-        texts.filter_map(|text| Some(text.split_once(" if ")?.1))
+        let triggers = self.steps.iter().map(|step| Trigger::parse(step.text()));
+        triggers.filter_map(|trigger| Some(trigger.filter?.text))
     }
 
     /// Returns whether a command uses `common_comm`, which C lacks on some kernels.

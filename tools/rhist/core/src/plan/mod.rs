@@ -44,6 +44,7 @@ use step::MOST_ACTIVE;
 pub use step::Step;
 pub use step::word;
 
+use crate::grammar::Trigger;
 use crate::question::Question;
 use crate::recipe::Count;
 use crate::recipe::Measure;
@@ -177,7 +178,8 @@ impl Plan {
             // For the names of the keys, and to measure the cost with a similar trigger.
             let is_last = number + 1 == triggers.len();
             if is_last {
-                plan.measure.by = keys_of(command);
+                let keys = Trigger::parse(command).keys().map(|key| key.text.to_owned()).collect();
+                plan.measure.by = keys;
             }
             plan.measure.count.push(Count {
                 event: event.to_string(),
@@ -241,13 +243,6 @@ impl Plan {
         self.steps.push(Step::Probe { name, definition });
         Ok(())
     }
-}
-
-/// Keys of a trigger.
-fn keys_of(command: &str) -> Vec<String> {
-    let mut clauses = command.split(':').filter_map(|clause| clause.split_once('='));
-    let keys = clauses.find(|(word, _)| matches!(*word, "keys" | "key"));
-    keys.map_or_else(Vec::new, |(_, keys)| keys.split(',').map(str::to_owned).collect())
 }
 
 fn replace(texts: &mut [String], from: &str, to: &str) {

@@ -90,11 +90,11 @@ pub struct Settings {
 /// Measurement of a histogram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Command line of a recipe, `count` or `between`, without options for output.
-    Words {
+    /// A question, as [`crate::query::QueryText`] reads it.
+    Query {
         /// `recipe`, `count`, or `between`.
         kind: &'static str,
-        /// Words after the keyword.
+        /// Text of the keyword.
         text: String,
     },
     /// Triggers written out: events and commands. The histogram of the last one is exported.
@@ -272,7 +272,7 @@ impl HistogramConfig {
             ));
         }
         let mut places = BTreeMap::new();
-        let mut words = Vec::new();
+        let mut queries = Vec::new();
         for (kind, text) in [
             ("recipe", table.recipe),
             ("count", table.count),
@@ -281,20 +281,20 @@ impl HistogramConfig {
             if let Some(text) = text {
                 places.insert(kind, text.span());
                 let text = text.into_inner();
-                words.push(What::Words { kind, text });
+                queries.push(What::Query { kind, text });
             }
         }
         if let (Some(before), None) = (&table.before, &table.trigger) {
             let title = "before needs trigger: it lists triggers to be made before that one";
             return Err(Problem::new(before.span(), title));
         }
-        let what = match (words.pop(), words.is_empty(), table.event, table.trigger) {
+        let what = match (queries.pop(), queries.is_empty(), table.event, table.trigger) {
             (Some(_), true, Some(other), _) | (Some(_), true, _, Some(other)) => {
                 let title = "event and trigger stand alone, without recipe, count or between";
                 return Err(Problem::new(other.span(), title));
             }
             (Some(what), true, None, None) => what,
-            (Some(What::Words { kind, .. }), false, ..) => {
+            (Some(What::Query { kind, .. }), false, ..) => {
                 let at = places.get(kind).cloned().unwrap_or(at);
                 return Err(Problem::new(at, "use only one of recipe, count and between"));
             }

@@ -216,7 +216,7 @@ fn value_name(column: &str, fold: Fold) -> String {
 /// Unit of the histogram's buckets.
 fn bucket_unit(histogram: &Watched) -> BucketUnit {
     match &histogram.wanted.settings.what {
-        What::Words { .. } => histogram.wanted.settings.unit,
+        What::Query { .. } => histogram.wanted.settings.unit,
         What::Triggers(triggers) => {
             let text = triggers.last().map_or("", |(_, text)| text.as_str());
             let has = |unit: &BucketUnit| text.contains(&format!(":unit({})", unit.word()));

@@ -14,7 +14,6 @@ mod load;
 mod pushing;
 mod totals;
 mod watched;
-mod words;
 
 use std::error::Error;
 use std::time::Duration;
@@ -33,8 +32,6 @@ pub use watched::Planner;
 pub use watched::Plans;
 pub use watched::ServiceEvent;
 pub use watched::Watched;
-pub use words::Word;
-pub use words::split;
 
 use rhist_core::journal::Journals;
 use rhist_core::names::Names;

@@ -50,7 +50,7 @@ fn a_configuration() {
     };
     assert_eq!((waits.name.as_str(), a.name.as_str()), ("waits", "a"));
     let text = "runqlat --by comm".to_owned();
-    assert_eq!(waits.settings.what, What::Words { kind: "recipe", text });
+    assert_eq!(waits.settings.what, What::Query { kind: "recipe", text });
     assert_eq!((waits.settings.limit, waits.settings.budget), (7, 0.01));
     assert_eq!(
         (a.settings.limit, a.settings.budget, a.settings.addresses),

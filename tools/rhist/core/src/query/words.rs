@@ -4,21 +4,21 @@
 
 use std::ops::Range;
 
-use rhist_core::problem::Problem;
+use crate::problem::Problem;
 
 /// A word with its range in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Word {
+pub(super) struct Word {
     /// Text without quotes.
-    pub text: String,
+    pub(super) text: String,
     /// Range in bytes, including quotes.
-    pub at: Range<usize>,
+    pub(super) at: Range<usize>,
 }
 
 /// Splits a text at blanks. In `'…'` every character is literal, in `"…"` all but `\"` and `\\`;
 /// elsewhere `\` makes the next character literal. No other character is special, not even `$` or
 /// `*`.
-pub fn split(text: &str) -> Result<Vec<Word>, Problem> {
+pub(super) fn split(text: &str) -> Result<Vec<Word>, Problem> {
     let mut words: Vec<Word> = Vec::new();
     let mut open: Option<Word> = None;
     let mut chars = text.char_indices().peekable();

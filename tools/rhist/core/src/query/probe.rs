@@ -4,17 +4,15 @@
 
 use std::fs;
 
-use anyhow::Context;
-use anyhow::bail;
 use object::Object;
 use object::ObjectSegment;
 use object::ObjectSymbol;
 use object::SymbolKind;
-use rhist_core::problem::Problem;
-use rhist_core::recipe::Measure;
-use rhist_core::suggest;
 
-use crate::diagnostic::Diagnostic;
+use super::Error;
+use crate::problem::Problem;
+use crate::recipe::Measure;
+use crate::suggest;
 
 /// Probes that a command line asks for.
 #[derive(Debug, Default)]
@@ -29,15 +27,20 @@ pub struct Probes {
 }
 
 impl Probes {
-    /// The measure with kretprobes, for kernels that refuse the fprobes. Empty if they are the
-    /// same.
-    pub fn alternatives(self, measure: &Measure) -> Vec<Measure> {
-        match self.kretprobes == self.definitions {
+    /// Adds the probes to the measure that uses them. For kernels that refuse the fprobes, adds an
+    /// alternative with kretprobes.
+    pub fn complete(self, measure: Measure) -> Measure {
+        let alternatives = match self.kretprobes == self.definitions {
             true => Vec::new(),
             false => vec![Measure {
                 probes: self.kretprobes,
                 ..measure.clone()
             }],
+        };
+        Measure {
+            probes: self.definitions,
+            alternatives,
+            ..measure
         }
     }
 
@@ -46,7 +49,7 @@ impl Probes {
     ///
     /// Arguments of the probe may follow the function, in the syntax of the kernel:
     /// `kprobe:vfs_read size=$arg3`.
-    pub fn event(&mut self, text: &str) -> anyhow::Result<String> {
+    pub fn event(&mut self, text: &str) -> Result<String, Error> {
         let Some((kind, rest)) = text.split_once(':') else {
             return Ok(text.to_owned());
         };
@@ -65,7 +68,9 @@ impl Probes {
             _ => return Ok(text.to_owned()),
         };
         if place.is_empty() || place == "%return" || text.chars().any(char::is_control) {
-            bail!("{text:?}: the probe needs a function: {kind}:FUNCTION");
+            return Err(Error::other(format!(
+                "{text:?}: the probe needs a function: {kind}:FUNCTION"
+            )));
         }
         self.texts.push(text.to_owned());
         let definition = |prefix, place: &str| {
@@ -110,19 +115,23 @@ pub fn near_functions(name: &str, symbols: &str) -> Vec<String> {
 }
 
 /// Translates `FILE:SYMBOL` or `FILE:0xOFFSET` to the kernel's syntax, with the offset in the file.
-fn in_file(place: &str) -> anyhow::Result<String> {
+fn in_file(place: &str) -> Result<String, Error> {
     let Some((path, symbol)) = place.rsplit_once(':') else {
-        bail!("{place}: a probe in a program needs a file and a function: uprobe:FILE:FUNCTION");
+        return Err(Error::other(format!(
+            "{place}: a probe in a program needs a file and a function: uprobe:FILE:FUNCTION"
+        )));
     };
     if symbol.starts_with("0x") {
         return Ok(format!("{path}:{symbol}"));
     }
     // Reading a device might never end.
-    if !fs::metadata(path).with_context(|| path.to_owned())?.is_file() {
-        bail!("{path}: not a program or library");
+    let fail = |error| Error::Io(path.to_owned(), error);
+    if !fs::metadata(path).map_err(fail)?.is_file() {
+        return Err(Error::other(format!("{path}: not a program or library")));
     }
-    let data = fs::read(path).with_context(|| path.to_owned())?;
-    let file = object::File::parse(&*data).with_context(|| format!("{path}: not a program or library"))?;
+    let data = fs::read(path).map_err(fail)?;
+    let file = object::File::parse(&*data)
+        .map_err(|error| Error::other(format!("{path}: not a program or library: {error}")))?;
     let symbols = || {
         file.symbols()
             .chain(file.dynamic_symbols())
@@ -138,13 +147,13 @@ fn in_file(place: &str) -> anyhow::Result<String> {
             path.len() + 1..place.len(),
             format!("{path} has no function {symbol} in its symbols"),
         );
-        return Err(Diagnostic::new("FILE:FUNCTION", place, problem.near(&near)).into());
+        return Err(Error::text("FILE:FUNCTION", place, problem.near(&near)));
     };
     let offset = file
         .segments()
         .find(|segment| (segment.address()..segment.address().saturating_add(segment.size())).contains(&address))
         .map(|segment| address - segment.address() + segment.file_range().0)
-        .with_context(|| format!("{path}: {symbol} is in no segment that is loaded"))?;
+        .ok_or_else(|| Error::other(format!("{path}: {symbol} is in no segment that is loaded")))?;
     Ok(format!("{path}:{offset:#x}"))
 }
 
@@ -184,9 +193,11 @@ mod tests {
         let exe = std::env::current_exe().unwrap();
         let place = format!("{}:mian", exe.display());
         let error = in_file(&place).unwrap_err();
-        let diagnostic = error.downcast_ref::<Diagnostic>().unwrap();
-        assert_eq!(diagnostic.problem().label, "did you mean main?");
-        assert_eq!(&place[diagnostic.problem().at.clone()], "mian");
+        let Error::Text { problem, .. } = error else {
+            panic!("{error}")
+        };
+        assert_eq!(problem.label, "did you mean main?");
+        assert_eq!(&place[problem.at.clone()], "mian");
         assert!(in_file(&format!("{}:main", exe.display())).is_ok());
     }
 }

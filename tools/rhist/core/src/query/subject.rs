@@ -3,7 +3,7 @@
 //! The subject of an event: the task or object that it is about, and the keys that link two events
 //! about the same one.
 
-use rhist_core::tracefs::format::Format;
+use crate::tracefs::format::Format;
 
 /// Fields that identify the subject of an event, if that is not the running task. All fields of a
 /// row are needed.
