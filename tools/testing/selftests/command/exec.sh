@@ -46,7 +46,7 @@ refused()
 for exec in "rhist exec" rhist-exec; do
 	refused 125 "only root may do this: mounting a directory over another needs CAP_SYS_ADMIN" "$exec: not root" \
 		setpriv --reuid 65534 --clear-groups $exec true
-	refused 125 "/sys/kernel/tracing/rhist is not there: load the module first, with modprobe rhist" "$exec: no module" \
+	refused 125 "/sys/kernel/tracing/rhist does not exist: load the module first, with modprobe rhist" "$exec: no module" \
 		unshare -m sh -c "mount -t tmpfs none /sys/kernel/tracing && exec $exec true"
 	refused 125 "no instance rhist_x: make it first, with mkdir /sys/kernel/tracing/rhist/instances/rhist_x" \
 		"$exec: no instance" $exec -i rhist_x true
