@@ -25,7 +25,8 @@ MODULE = (f"{KBUILD} Kbuild src rust include scripts/Makefile.crates scripts/Mak
           "scripts/short-names")
 SUITE = "tools/testing/selftests"
 TAP = f"tools/testing/build {SUITE}/lib/tap.sh"
-PURE = "src rust tools/testing/host tools/testing/selftests/hist/errors.tsv"
+PURE = ("src rust tools/testing/host tools/testing/selftests/hist/errors.tsv "
+        "tools/testing/selftests/hist/scenes")
 TESTED = "Documentation/tested.json Documentation/tested.rst"
 
 # Rows by the whole name of a job, which the first pattern matches: files that it reads itself,

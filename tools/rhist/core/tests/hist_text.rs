@@ -22,12 +22,20 @@ fn fixture(name: &str) -> Vec<u8> {
     fs::read(folder.join(name)).unwrap()
 }
 
-/// Fixtures whose text exists from C and from rhist.
+/// Fixtures with a text of C. That of rhist is the same where it is not recorded.
 const BOTH: [&str; 6] = ["plain", "names", "modifiers", "actions", "log2", "full"];
+const DIFFERENT: [&str; 1] = ["modifiers"];
 const RHIST: [&str; 3] = ["dist", "dist_units", "log2_fine"];
 
 fn text(name: &str) -> Vec<Histogram> {
     hist_text::read(&fixture(name)[..]).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// The text of rhist.
+fn text_of_rhist(name: &str) -> Vec<Histogram> {
+    let own = format!("{name}.rhist.txt");
+    let is_own = RHIST.contains(&name) || DIFFERENT.contains(&name);
+    text(&if is_own { own } else { format!("{name}.c.txt") })
 }
 
 /// Entries by their keys.
@@ -99,7 +107,7 @@ fn comparable(histogram: &&Histogram) -> bool {
 #[test]
 fn text_and_json_of_rhist_are_the_same() {
     for name in BOTH.into_iter().chain(RHIST) {
-        let from_text = text(&format!("{name}.rhist.txt"));
+        let from_text = text_of_rhist(name);
         let from_json = jsonl::read(&fixture(&format!("{name}.jsonl"))[..]).unwrap();
         assert_eq!(from_text.len(), from_json.len(), "{name}");
         for (text, json) in from_text.iter().zip(&from_json) {
@@ -122,15 +130,15 @@ fn text_and_json_of_rhist_are_the_same() {
 #[test]
 fn texts_of_c_and_rhist_are_the_same() {
     let mut compared = 0;
-    for name in BOTH {
-        let (c, rhist) = (text(&format!("{name}.c.txt")), text(&format!("{name}.rhist.txt")));
+    for name in DIFFERENT {
+        let (c, rhist) = (text(&format!("{name}.c.txt")), text_of_rhist(name));
         assert_eq!(c.len(), rhist.len());
         for (c, rhist) in c.iter().zip(&rhist).filter(|(c, _)| comparable(c)) {
             assert_eq!(entries(c), entries(rhist), "{name}: {}", c.trigger);
             compared += 1;
         }
     }
-    assert!(compared > 12, "{compared}");
+    assert!(compared > 6, "{compared}");
 }
 
 #[test]

@@ -989,6 +989,27 @@ static bool same_answer(const char *c, const char *ours)
 	return !strncmp(c, ours, len) && same_entries(c + len, ours + len, strncmp(c, "OK", 2));
 }
 
+/* Returns true if C's errno and the entries of its error_log are what a file has (README.rst). */
+static bool as_written(const char *answer, const char *text)
+{
+	struct log_lines entry = { 0 };
+	char error[16], sentence[200];
+	unsigned int caret;
+
+	if (!answer)
+		return true;
+	if (sscanf(answer, "fails %15s", error) != 1 || strncmp(text, error, strlen(error)) || text[strlen(error)] != '\n')
+		return false;
+	text += strlen(error) + 1;
+	for (answer = strchr(answer, '\n'); answer && sscanf(answer, " log %u %199[^\n]", &caret, sentence) == 2; answer = strchr(answer + 1, '\n')) {
+		text = next_lines(text, &entry);
+		/* The line of the caret begins with as many blanks as "  Command: " has. */
+		if (!text || !is_piece(entry.text, sentence) || entry.caret.len != caret + strlen("  Command: "))
+			return false;
+	}
+	return !*text;
+}
+
 /* Compares both sides. A line of a scene from a file is a point. */
 static enum verdict compare(const struct scene *scene, struct transcript *c, struct transcript *ours)
 {
@@ -1011,7 +1032,9 @@ static enum verdict compare(const struct scene *scene, struct transcript *c, str
 			adjust(a->what, a->text);
 		if (verbose)
 			note("--- %s: %s\n%s", a == &none ? "(nothing)" : scene->lines[a->line], what_names[a->what], a->text);
-		if (a->what == b->what && (!strcmp(a->text, b->text) || (a->what == ANSWER && same_answer(a->text, b->text))))
+		if (a->what == ANSWER && a != &none && !as_written(scene->answers[a->line], a->text))
+			note("C's answer is not the file's: %s\n%s", a->text, scene->answers[a->line]);
+		else if (a->what == b->what && (!strcmp(a->text, b->text) || (a->what == ANSWER && same_answer(a->text, b->text))))
 			continue;
 		/*
 		 * The events of the other threads are counted, too; and texts are compared
@@ -1172,6 +1195,12 @@ static void run_file(const char *path)
 				scene.differs |= !strcmp(known[i].heading, line + 8) << i;
 			if (scene.differs == before)
 				die("%s: no known difference: %s", path, line + 8);
+		} else if (scene.count && (!strncmp(line, "fails ", 6) || !strncmp(line, "log ", 4))) {
+			char **answer = &scene.answers[scene.count - 1], *before = *answer;
+
+			if (asprintf(answer, "%s%s\n", before ?: "", line) < 0)
+				abort();
+			free(before);
 		} else {
 			size_t len = unescape(line);
 

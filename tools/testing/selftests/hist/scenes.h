@@ -14,14 +14,17 @@ struct scene {
 	unsigned int count;
 	char *lines[80];
 	size_t lens[80];		/* they may hold any bytes, and have one more for a NUL */
+	char *answers[80];		/* C's answer, as a file has it; NULL: any */
 	bool written;			/* in a file, by hand */
 	unsigned int differs;		/* known differences that it may show, a bit each */
 };
 
 static void forget_scene(struct scene *scene)
 {
-	while (scene->count)
+	while (scene->count) {
 		free(scene->lines[--scene->count]);
+		free(scene->answers[scene->count]);
+	}
 }
 
 static void add_line(struct scene *scene, const char *line, size_t len)
@@ -34,6 +37,7 @@ static void add_line(struct scene *scene, const char *line, size_t len)
 	memcpy(copy, line, len);
 	copy[len] = 0;
 	scene->lines[scene->count] = copy;
+	scene->answers[scene->count] = NULL;
 	scene->lens[scene->count++] = len;
 }
 
