@@ -22,7 +22,7 @@ fn fixture(name: &str) -> Vec<u8> {
     fs::read(folder.join(name)).unwrap()
 }
 
-/// Fixtures with a text of C. That of rhist is the same where it is not recorded.
+/// Fixtures with a text of C. Rhist's text is recorded only where it differs.
 const BOTH: [&str; 6] = ["plain", "names", "modifiers", "actions", "log2", "full"];
 const DIFFERENT: [&str; 1] = ["modifiers"];
 const RHIST: [&str; 3] = ["dist", "dist_units", "log2_fine"];
@@ -31,7 +31,7 @@ fn text(name: &str) -> Vec<Histogram> {
     hist_text::read(&fixture(name)[..]).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// The text of rhist.
+/// Rhist's text, or C's if both are the same.
 fn text_of_rhist(name: &str) -> Vec<Histogram> {
     let own = format!("{name}.rhist.txt");
     let is_own = RHIST.contains(&name) || DIFFERENT.contains(&name);

@@ -989,7 +989,7 @@ static bool same_answer(const char *c, const char *ours)
 	return !strncmp(c, ours, len) && same_entries(c + len, ours + len, strncmp(c, "OK", 2));
 }
 
-/* Returns true if C's errno and the entries of its error_log are what a file has (README.rst). */
+/* Returns true if C's errno and the entries of its error_log are the file's (README.rst). */
 static bool as_written(const char *answer, const char *text)
 {
 	struct log_lines entry = { 0 };

@@ -14,7 +14,7 @@ struct scene {
 	unsigned int count;
 	char *lines[80];
 	size_t lens[80];		/* they may hold any bytes, and have one more for a NUL */
-	char *answers[80];		/* C's answer, as a file has it; NULL: any */
+	char *answers[80];		/* C's answers as in the file, or NULL */
 	bool written;			/* in a file, by hand */
 	unsigned int differs;		/* known differences that it may show, a bit each */
 };
