@@ -156,7 +156,7 @@ pub enum Format {
     Json,
     /// Folded stacks or keys, for flame graphs
     Folded,
-    /// A picture
+    /// An SVG picture
     Svg,
 }
 
@@ -180,7 +180,7 @@ pub struct RunArgs {
     /// End after this many seconds; by default at Ctrl-C
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
     pub duration: Option<f64>,
-    /// Show each interval of this many seconds by itself
+    /// Show each interval of this many seconds
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
     pub interval: Option<f64>,
     /// Count by these keys: fields of the event, with modifiers

@@ -20,7 +20,7 @@ pub struct Args {
     /// Event with which it ends
     #[arg(value_name = "B")]
     pub end: String,
-    /// Keys by which a B belongs to an A: FIELD, or FIELD_OF_A=FIELD_OF_B; by default common_pid,
+    /// Keys that A and B have in common: FIELD, or FIELD_OF_A=FIELD_OF_B; by default common_pid,
     /// the running task
     #[arg(long, value_name = "KEY", value_delimiter = ',')]
     pub on: Vec<String>,

@@ -69,7 +69,7 @@ pub struct Args {
     /// Push JSON instead of protobuf
     #[arg(long)]
     json: bool,
-    /// Push every this many seconds; by default 10
+    /// Seconds between pushes; by default 10
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "replay")]
     interval: Option<f64>,
     /// Send this header with each request
