@@ -50,7 +50,7 @@ JOBS = [(re.compile(pattern), files.split(), of_lab.split()) for pattern, files,
     (r"clippy of clients", f"tools/testing/clients {LINT}", ""),
     (r"host tests: \w+", f"{PURE} Documentation/hist_jsonl.rst Documentation/hist_jsonl.schema.json", "source"),
     (r"words", "README.md CONTRIBUTING.rst Documentation src rust scripts tools", ""),
-    (r"layers", "src rust tools/testing/layers tools/testing/host", ""),
+    (r"layers", "src rust tools/rhist tools/testing/layers tools/testing/layers.toml", ""),
     (r"links", "Makefile Kbuild README.md CONTRIBUTING.rst COPYING NEWS .ci .gitignore .rustfmt.toml Documentation include rust "
      "scripts src tools", ""),
     (r"layouts of (\S+)", f"{TAP} scripts/btf-header", r"\1 source"),
@@ -62,7 +62,8 @@ JOBS = [(re.compile(pattern), files.split(), of_lab.split()) for pattern, files,
     (r"dkms", f"{TAP} scripts/package scripts/sources rust/module.c", "source"),
     (r"frames", "tools/testing/frames", "stock"),
     (r"instructions", f"{MODULE} {GUEST} scripts/bench tools/bench {SUITE}/lib", "source stock"),
-    (r"lab on (\S+)", f"Makefile scripts tools/testing/lab tools/testing/layers tools/testing/host {SUITE} src rust", r"\1 source"),
+    (r"lab on (\S+)", f"Makefile scripts tools/testing/lab tools/testing/layers "
+     f"tools/testing/layers.toml tools/testing/host {SUITE} tools/rhist src rust", r"\1 source"),
     (r"lab: archive: \w+", f"scripts tools/testing/lab/archive tools/rhist/Cargo.toml tools/rhist/test {SUITE}/lib/tap.sh", "source"),
     (r"lab: waits", f".ci scripts tools/testing/lab {SUITE}", "source um stock"),
     # It checks that all paths of this table exist.
