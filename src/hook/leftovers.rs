@@ -7,8 +7,8 @@
 
 use super::{
     disconnected,
-    Switches,
-    Triggers, //
+    site::Triggers,
+    switch::Switches, //
 };
 use crate::{
     rust::{

@@ -14,6 +14,8 @@
 pub(crate) mod clock;
 mod disconnected;
 mod leftovers;
+mod origin;
+mod placed;
 pub(crate) mod poll;
 pub(crate) mod site;
 pub(crate) mod snapshot;
@@ -79,24 +81,23 @@ use kernel::{
     },
 };
 pub(crate) use leftovers::Leftovers;
+use origin::Origin;
+pub(crate) use placed::{
+    InDir,
+    Placed, //
+};
 use poll::Pollers;
-use site::EventSite;
+pub(crate) use site::{
+    HistTrigger,
+    Triggers, //
+};
 use stack::Handlers;
+pub(crate) use switch::Switches;
 use switch::{
     Switch,
     SwitchSettings, //
 };
-use synthetic::Origin;
 use trigger::Entry;
-
-/// A trigger of an event of the kernel.
-pub(crate) type HistTrigger = trigger::HistTrigger<EventSite>;
-
-/// The triggers of an event, in the order in which they were added.
-pub(crate) type Triggers = KVec<Arc<HistTrigger>>;
-
-/// The switches of an event, the newest first.
-pub(crate) type Switches = KVec<Arc<Switch>>;
 
 /// Passes the hits of an event to its switches, then to its triggers.
 pub(crate) struct Dispatch {
@@ -637,25 +638,6 @@ fn retain<T: Send + Sync>(
         new.push(item.clone(), GFP_KERNEL)?;
     }
     Ok(list.swap(Arc::new(new, GFP_KERNEL)?))
-}
-
-/// A trigger or a switch, which belongs to one tracing directory.
-pub(crate) trait Placed {
-    /// Its tracing directory.
-    fn dir(&self) -> &TracingDir;
-}
-
-/// The triggers or switches of an event in one tracing directory.
-pub(crate) struct InDir<T: Placed> {
-    pub(crate) all: Arc<KVec<Arc<T>>>,
-    pub(crate) dir: TracingDir,
-}
-
-impl<T: Placed> InDir<T> {
-    /// Iterates over them in the order of the list.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
-        self.all.iter().filter(|item| *item.dir() == self.dir)
-    }
 }
 
 impl Drop for Hook {

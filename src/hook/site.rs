@@ -3,11 +3,11 @@
 //! The site of a trigger in the kernel: event and tracing directory.
 
 use super::{
+    placed::Placed,
     trigger::{
-        HistTrigger,
+        self,
         Site, //
     },
-    Placed, //
 };
 use crate::{
     filter::Memory,
@@ -19,7 +19,16 @@ use crate::{
     sync::PreemptOff,
     text::Text, //
 };
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// A trigger of an event of the kernel.
+pub(crate) type HistTrigger = trigger::HistTrigger<EventSite>;
+
+/// The triggers of an event, in the order in which they were added.
+pub(crate) type Triggers = KVec<Arc<HistTrigger>>;
 
 /// The tracing directory of a trigger, and its task lists.
 pub(crate) struct EventSite {
@@ -71,7 +80,7 @@ impl Site for EventSite {
     }
 }
 
-impl Placed for HistTrigger<EventSite> {
+impl Placed for HistTrigger {
     fn dir(&self) -> &TracingDir {
         &self.site.dir
     }

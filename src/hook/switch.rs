@@ -3,11 +3,12 @@
 //! The triggers `enable_hist` and `disable_hist`, which resume or pause the histograms of an event.
 
 use super::{
-    site::Nofault,
-    trigger::Condition,
-    Placed,
-    Switches,
-    Triggers, //
+    placed::Placed,
+    site::{
+        Nofault,
+        Triggers, //
+    },
+    trigger::Condition, //
 };
 use crate::{
     event::{
@@ -32,6 +33,9 @@ use kernel::{
         Arc, //
     },
 };
+
+/// The switches of an event, the newest first.
+pub(crate) type Switches = KVec<Arc<Switch>>;
 
 /// The parameters of a switch.
 pub(crate) struct SwitchSettings {

@@ -11,7 +11,10 @@
 //! so on. So the nesting depth on a CPU is limited, and strings and stacks are kept in per-CPU
 //! memory instead of the kernel's stack.
 
-use super::Dispatch;
+use super::{
+    origin::Origin,
+    Dispatch, //
+};
 use crate::{
     event::Context,
     hist::spec::{
@@ -129,9 +132,6 @@ impl Scratch {
         done
     }
 }
-
-/// The hit that emits a synthetic event: hits of that event have its stack.
-pub(super) struct Origin<'a>(pub(super) &'a dyn Context);
 
 /// A synthetic event for actions.
 pub(crate) struct SynthEvent {
