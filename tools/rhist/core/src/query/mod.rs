@@ -266,7 +266,7 @@ impl Query {
         let mut all = Vec::new();
         for pid in &self.pids {
             all.extend(threads::of(*pid).map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => Error::other(format!("there is no process {pid}")),
+                io::ErrorKind::NotFound => Error::other(format!("process {pid} does not exist")),
                 _ => Error::Io(threads::folder(*pid), error),
             })?);
         }
