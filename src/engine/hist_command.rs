@@ -116,7 +116,7 @@ fn run_logging<H: Host>(
             return Ok(None);
         }
     }
-    let code = Compiled::new(draft)?;
+    let compiled = Compiled::new(draft)?;
     if let (Some(span), true) = (trigger.name, mismatch) {
         return Err(trigger.error(ErrorText::NamedMismatch, span).into());
     }
@@ -126,23 +126,23 @@ fn run_logging<H: Host>(
     if trigger.cont.is_some() || trigger.clear.is_some() {
         return Err(Error::new(ErrorText::TriggerEnoentClear, 0).into());
     }
-    code.spec.check_clock(trigger)?;
+    compiled.spec.check_clock(trigger)?;
     let data = match named {
         Some(named) => {
-            if host.lock().closes_circle(&code.spec, &named)? {
+            if host.lock().closes_circle(&compiled.spec, &named)? {
                 let span = trigger.name.ok_or(EINVAL)?;
                 return Err(trigger.own_error(HintText::NamedCircle, span).into());
             }
             named
         }
-        None => hist_data(host, trigger, &code, name)?,
+        None => hist_data(host, trigger, &compiled, name)?,
     };
     let flags = AttachFlags {
         paused: trigger.pause.is_some(),
         helper: false,
     };
     drop(scope);
-    add(host, event, data, code, filter, flags)?;
+    add(host, event, data, compiled, filter, flags)?;
     Ok(trigger.note())
 }
 
@@ -214,14 +214,14 @@ impl<H: Host> Scope for EventScope<'_, H> {
         let scope = EventScope::new(self.host, &event, self.log)?;
         let draft = Draft::new(&scope, &trigger, false)?;
         let filter = filter_of(&trigger, &scope.desc, self.host).map_err(Failure::error)?;
-        let code = Compiled::new(draft)?;
-        let data = hist_data(self.host, &trigger, &code, None)?;
+        let compiled = Compiled::new(draft)?;
+        let data = hist_data(self.host, &trigger, &compiled, None)?;
         let flags = AttachFlags {
             paused: false,
             helper: true,
         };
         drop(scope);
-        Ok(add(self.host, event, data, code, filter, flags)?)
+        Ok(add(self.host, event, data, compiled, filter, flags)?)
     }
 
     fn log(&self, error: Error) {
@@ -257,13 +257,13 @@ fn add<H: Host>(
     host: &H,
     event: H::Event,
     data: Arc<HistData>,
-    code: Compiled,
+    compiled: Compiled,
     filter: Option<Condition>,
     flags: AttachFlags,
 ) -> Result {
     let new = NewTrigger {
         data,
-        code,
+        compiled,
         filter,
         flags,
     };
@@ -275,12 +275,12 @@ fn add<H: Host>(
 fn hist_data<H: Host>(
     host: &H,
     trigger: &Trigger,
-    code: &Compiled,
+    compiled: &Compiled,
     name: Option<&[u8]>,
 ) -> Result<Arc<HistData>, Error> {
-    let (spec, program) = (code.spec.clone(), code.program.clone());
+    let (spec, code) = (compiled.spec.clone(), compiled.code.clone());
     let (seed, max_bytes) = (host.random(), host.max_map_bytes());
-    let new = Histogram::new(spec, program, seed, host.cpus(), max_bytes);
+    let new = Histogram::new(spec, code, seed, host.cpus(), max_bytes);
     let histogram = new.map_err(|errno| not_allocated(trigger, errno))?;
     Ok(HistData::new(histogram, name.map(copy).transpose()?)?)
 }

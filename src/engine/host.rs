@@ -99,7 +99,7 @@ pub struct NewTrigger {
     /// Its histogram, which may be shared.
     pub data: Arc<HistData>,
     /// Its spec and its program.
-    pub code: Compiled,
+    pub compiled: Compiled,
     /// The filter, if the trigger has one.
     pub filter: Option<Condition>,
     /// Its initial flags.

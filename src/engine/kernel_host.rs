@@ -160,7 +160,7 @@ impl<'a> Host for KernelHost<'a> {
             dir: event.dir().clone(),
             tasks: TaskFilter::new(&event, self.registry.instance())?,
         };
-        let trigger = HistTrigger::new(site, new.data, new.code, new.filter, new.flags);
+        let trigger = HistTrigger::new(site, new.data, new.compiled, new.filter, new.flags);
         self.registry.lock().add(event, trigger)
     }
 

@@ -11,7 +11,10 @@ use core::mem;
 
 use kernel::prelude::*;
 
-use super::Spec;
+use super::{
+    program::number::DistributionCode,
+    Spec, //
+};
 use crate::{
     limits::BUCKETS_BITS_MAX,
     map::{
@@ -20,7 +23,10 @@ use crate::{
         Generation,
         Shape, //
     },
-    sync::PreemptOff, //
+    sync::{
+        smp_wmb,
+        PreemptOff, //
+    },
 };
 
 /// The buckets of all distributions of a histogram, in one interval.
@@ -68,6 +74,25 @@ impl BucketCount {
     }
 }
 
+impl DistributionCode {
+    /// Counts a value of an element of `generation` in its bucket. The caller counts the hit after
+    /// this: a reader of an entry's hits and then of its buckets finds the value of each hit in
+    /// them. Any context.
+    #[inline(always)]
+    pub(in crate::hist) fn count(
+        &self,
+        generation: &Generation,
+        preempt: PreemptOff<'_>,
+        element: u32,
+        value: u64,
+    ) {
+        if let Some(buckets) = Buckets::of(generation) {
+            buckets.count(preempt, element, self.number, self.buckets.code(value));
+            smp_wmb();
+        }
+    }
+}
+
 impl<'a> Buckets<'a> {
     /// Returns the shape of the map for the distributions of `spec`; `None` if it has none.
     pub(super) fn shape(spec: &Spec, seed: u64, cpus: Cpus) -> Option<Shape<'static>> {
@@ -97,13 +122,7 @@ impl<'a> Buckets<'a> {
 
     /// Counts a value of distribution `number` of an element. Any context.
     #[inline(always)]
-    pub(in crate::hist) fn count(
-        self,
-        preempt: PreemptOff<'_>,
-        element: u32,
-        number: u16,
-        code: u16,
-    ) {
+    fn count(self, preempt: PreemptOff<'_>, element: u32, number: u16, code: u16) {
         if let Some(bucket) = self.0.insert_word(preempt, key(element, number, code)) {
             bucket.count(preempt);
         }

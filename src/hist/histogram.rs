@@ -15,7 +15,7 @@ use kernel::{
 use super::{
     buckets::Buckets,
     program::Cell,
-    Program,
+    Code,
     Spec, //
 };
 use crate::map::{
@@ -36,37 +36,38 @@ pub struct Histogram {
     /// First, so that its address is the histogram's, and a hit needs no register for another.
     pub(in crate::hist) map: Map,
     pub(in crate::hist) spec: Arc<Spec>,
-    pub(in crate::hist) program: Arc<Program>,
+    pub(in crate::hist) code: Arc<Code>,
     /// The words of a wide cell for the last snapshot: value, key and comm.
     last_snapshot: KVec<Atomic<u64>>,
     rejected: Tally,
 }
 
 impl Histogram {
-    /// Creates an empty histogram of `spec`, from which `program` was compiled, for hits on `cpus`.
+    /// Creates an empty histogram of `spec`, from which `code` was compiled, for hits on `cpus`.
     /// `seed` is a random number that keeps the slots of keys in the map from being guessed. May
     /// sleep. Fails with `ENOMEM`, also if it would take more than `max_bytes`.
     pub fn new(
         spec: Arc<Spec>,
-        program: Arc<Program>,
+        code: Arc<Code>,
         seed: u64,
         cpus: Cpus,
         max_bytes: usize,
     ) -> Result<Arc<Self>> {
         let rejected = Tally::new(cpus)?;
-        Self::with_tally(spec, program, seed, cpus, max_bytes, rejected)
+        Self::with_tally(spec, code, seed, cpus, max_bytes, rejected)
     }
 
     // Not inlined, as it needs much of the kernel's stack.
     #[inline(never)]
     fn with_tally(
         spec: Arc<Spec>,
-        program: Arc<Program>,
+        code: Arc<Code>,
         seed: u64,
         cpus: Cpus,
         max_bytes: usize,
         rejected: Tally,
     ) -> Result<Arc<Self>> {
+        let program = &code.program;
         let shape = Shape {
             bits: spec.bits,
             key_size: program.key_size,
@@ -94,7 +95,7 @@ impl Histogram {
         let histogram = Self {
             map,
             spec,
-            program,
+            code,
             last_snapshot,
             rejected,
         };
@@ -103,9 +104,9 @@ impl Histogram {
 
     /// Creates an empty histogram of the same trigger: see [`Histogram::new`].
     pub fn new_empty(&self, seed: u64, cpus: Cpus, max_bytes: usize) -> Result<Arc<Self>> {
-        let (spec, program) = (self.spec.clone(), self.program.clone());
+        let (spec, code) = (self.spec.clone(), self.code.clone());
         let rejected = self.rejected.fresh();
-        Self::with_tally(spec, program, seed, cpus, max_bytes, rejected)
+        Self::with_tally(spec, code, seed, cpus, max_bytes, rejected)
     }
 
     /// The cell for the last snapshot. `None`: the trigger takes none.
@@ -139,7 +140,7 @@ impl Histogram {
 
     /// The place of variable `number` in its elements. `None`: other histograms cannot refer to it.
     pub(in crate::hist) fn cell_of(&self, number: usize) -> Option<Cell> {
-        self.program.cells.get(number).copied()
+        self.code.program.cells.get(number).copied()
     }
 
     /// The spec of its trigger.
@@ -147,9 +148,9 @@ impl Histogram {
         &self.spec
     }
 
-    /// The program of the trigger that it was created for.
-    pub fn program(&self) -> &Program {
-        &self.program
+    /// The code of the trigger that it was created for.
+    pub fn code(&self) -> &Code {
+        &self.code
     }
 
     /// Counts the hits so far. Visits all slots, and adds up the counts of all CPUs. Task context.

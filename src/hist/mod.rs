@@ -2,29 +2,34 @@
 
 //! Histograms of events: described by a trigger, updated by hits, shown as text.
 //!
-//! Four folders, each of which imports only from those before it (`tools/testing/layers` checks
+//! Five folders, each of which imports only from those before it (`tools/testing/layers` checks
 //! that):
 //!
 //! * `spec`: a trigger with its names resolved: keys, values, variables, actions;
 //! * `program`: the code of a hit, compiled from the spec;
-//! * `hit`: the executor;
+//! * `path`: fast paths, one of which is chosen for a program if it does all that this needs;
+//! * `hit`: how the program is executed otherwise;
 //! * `show`: readers: rows of typed cells, and their printers.
 //!
 //! A [`Histogram`] ties them together. One dependency runs backwards: a reference to a variable
 //! holds the histogram that has it.
 
 mod buckets;
+mod compiled;
 mod histogram;
 mod hit;
+mod path;
 pub(crate) mod program;
 pub mod show;
 pub mod spec;
 
-pub use histogram::Histogram;
-pub use program::{
-    Compiled,
-    Program, //
+pub use compiled::{
+    Code,
+    Compiled, //
 };
+pub use histogram::Histogram;
+pub use path::Tag;
+pub use program::Program;
 pub use spec::{
     target::Targets,
     AttachedHist,

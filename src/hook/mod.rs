@@ -32,6 +32,7 @@ use crate::{
         Record,
         Stack, //
     },
+    hist::Tag,
     limits::COMM_LEN,
     rust::{
         cpu,
@@ -170,49 +171,46 @@ impl Context for HitContext<'_> {
     }
 }
 
+// Tags as constants that functions are compiled for.
+const FIELDS: u32 = Tag::Fields as u32;
+const COLUMNS: u32 = Tag::Columns as u32;
+const DISTRIBUTIONS: u32 = Tag::Distributions as u32;
+const SET: u32 = Tag::Set as u32;
+const LATENCY: u32 = Tag::Latency as u32;
+
 impl Dispatch {
     // Out of line and called last, so that the fast path saves no registers.
 
+    /// Counts a hit of a leaf on the path with this tag. Any context.
+    #[inline(never)]
+    fn hit_path<const TAG: u32>(
+        &self,
+        trigger: &HistTrigger,
+        preempt: PreemptOff<'_>,
+        record: Record<'_>,
+        entry: Entry,
+    ) {
+        let Some(tag) = Tag::of(TAG) else {
+            return;
+        };
+        if !trigger.hit_leaf(tag, entry, preempt, record, clock::global) {
+            self.execute(trigger, preempt, record);
+        }
+    }
+
     /// Counts a hit of a leaf by executing its program. Any context.
     #[inline(never)]
-    fn hit_plain(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: Record<'_>) {
+    fn execute(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: Record<'_>) {
         let context = self.context(None);
-        trigger.hit_plain(&Hit::new(record, preempt, &context));
+        trigger.execute(&Hit::new(record, preempt, &context));
     }
 
-    /// Counts a hit of a leaf, unless the filter rejects the hit. Any context.
+    /// Counts a hit of a leaf by executing its program, unless the trigger is paused or the filter
+    /// rejects the hit. Any context.
     #[inline(never)]
-    fn hit_filtered(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: Record<'_>) {
+    fn execute_filtered(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: Record<'_>) {
         let context = self.context(None);
-        trigger.hit_unless_rejected(&Hit::new(record, preempt, &context));
-    }
-
-    /// Counts a hit of a leaf that enters as [`Entry::Columns`].
-    #[inline(never)]
-    fn hit_columns(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: Record<'_>) {
-        if !trigger.hit_columns(preempt, record) {
-            self.hit_plain(trigger, preempt, record);
-        }
-    }
-
-    /// Counts a hit of a leaf that enters as [`Entry::Ranged`].
-    #[inline(never)]
-    fn hit_ranged(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: Record<'_>) {
-        if !trigger.hit_ranged(preempt, record) {
-            self.hit_filtered(trigger, preempt, record);
-        }
-    }
-
-    /// Counts a hit of a leaf that enters as [`Entry::Set`].
-    #[inline(never)]
-    fn hit_set(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: Record<'_>) {
-        trigger.hit_set(preempt, record, clock::global);
-    }
-
-    /// Counts a hit of a leaf that enters as [`Entry::Latency`].
-    #[inline(never)]
-    fn hit_latency(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: Record<'_>) {
-        trigger.hit_latency(preempt, record, clock::global);
+        trigger.hit(&Hit::new(record, preempt, &context));
     }
 
     fn context<'a>(&'a self, frame: Option<Frame<'a>>) -> HitContext<'a> {
@@ -264,18 +262,31 @@ impl Receiver for Dispatch {
     #[inline(always)]
     fn hit_leaf(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: &[u8]) {
         let record = Record::new(record);
-        if trigger.hit_fast(preempt, record) {
-            return;
+        if trigger.lists_tasks() {
+            return self.execute_filtered(trigger, preempt, record);
         }
-        match trigger.entry() {
-            Some(Entry::Fast | Entry::Plain) => self.hit_plain(trigger, preempt, record),
-            Some(Entry::Set) => self.hit_set(trigger, preempt, record),
-            Some(Entry::Latency) => self.hit_latency(trigger, preempt, record),
-            Some(Entry::Columns) => self.hit_columns(trigger, preempt, record),
-            Some(Entry::Ranged) => self.hit_ranged(trigger, preempt, record),
-            Some(Entry::Filtered) => self.hit_filtered(trigger, preempt, record),
-            // A leaf never has this entry, or is paused.
-            Some(Entry::Trace) | None => (),
+        let entry = trigger.entry();
+        match entry {
+            Entry::FIELDS => {
+                if !trigger.hit_leaf(Tag::Fields, entry, preempt, record, clock::global) {
+                    self.execute(trigger, preempt, record);
+                }
+                return;
+            }
+            Entry::FIELDS_RANGED => {
+                return self.hit_path::<FIELDS>(trigger, preempt, record, Entry::FIELDS_RANGED)
+            }
+            _ if !entry.is_open() => return self.execute_filtered(trigger, preempt, record),
+            _ => (),
+        }
+        match entry.tag() {
+            Tag::Columns => self.hit_path::<COLUMNS>(trigger, preempt, record, entry),
+            Tag::Distributions => self.hit_path::<DISTRIBUTIONS>(trigger, preempt, record, entry),
+            Tag::Set => self.hit_path::<SET>(trigger, preempt, record, entry),
+            Tag::Latency => self.hit_path::<LATENCY>(trigger, preempt, record, entry),
+            Tag::Execute => self.execute(trigger, preempt, record),
+            // Handled above; never the path of a leaf.
+            Tag::Fields | Tag::Trace => (),
         }
     }
 
@@ -287,7 +298,7 @@ impl Receiver for Dispatch {
     #[inline(always)]
     fn hit_emitter(&self, emitter: &HistTrigger, preempt: PreemptOff<'_>, record: &[u8]) -> bool {
         let context = self.context(None);
-        emitter.hit_trace(preempt, Record::new(record), clock::global, &context)
+        emitter.hit_emitter(preempt, Record::new(record), clock::global, &context)
     }
 
     /// Passes a hit to all switches and triggers, and wakes pollers.

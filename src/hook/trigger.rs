@@ -15,10 +15,11 @@ use crate::{
         Memory, //
     },
     hist::{
-        program::VarPath,
+        Code,
         Compiled,
         Histogram,
-        Spec, //
+        Spec,
+        Tag, //
     },
     map::Tally,
     sync::{
@@ -107,17 +108,17 @@ pub struct HistTrigger<S: Site> {
     pub data: Arc<HistData>,
     /// The compiled trigger. Not shared: another event with a trigger of the same name may have the
     /// same fields at other offsets of its record.
-    code: Compiled,
+    compiled: Compiled,
     filter: Option<Condition>,
-    /// The filter as a range, for [`Entry::Ranged`] and for the entries of variables.
+    /// The filter as a range, for [`Entry::is_ranged`].
     range: FieldRange,
     /// Number of rejected hits, shared with the histogram: see [`Histogram::rejected`].
     rejected: Tally,
     /// Whether it was created for the actions of other triggers, and is removed with the last of
     /// these.
     pub helper: bool,
-    /// The [`Entry`] and [`PAUSED`]. A hit loads it once.
-    flags: Atomic<u32>,
+    /// The number of the [`Entry`].
+    entry: Atomic<u32>,
 }
 
 /// Initial flags of a trigger.
@@ -128,55 +129,78 @@ pub struct AttachFlags {
     pub helper: bool,
 }
 
-/// The way in which a trigger that is a [leaf](HistTrigger::is_leaf) or an
-/// [emitter](HistTrigger::is_emitter) counts a hit. Decided when the trigger is created, so that a
-/// hit does not turn back on its way. If tasks are listed in `set_event_pid`, hits of a leaf are
-/// counted as [`Entry::Filtered`], which tests the task first.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Entry {
-    /// Key and values are plain fields of the record, or the key is a string of it; a hit only
-    /// counts and sums. No filter.
-    Fast = 0,
-    /// The program is executed. No filter.
-    Plain = 1,
-    /// A filter is evaluated first, then the program is executed.
-    Filtered = 2,
-    /// Like `Fast`, with columns of any kind, and distributions. Tested later than `Fast`, so that
-    /// it costs that nothing.
-    Columns = 3,
-    /// Like `Fast`, with a filter that is a range of one number of the record, such as `a > 1`:
-    /// tested first.
-    Ranged = 4,
-    /// Fast path of variables: one is set, and none of another histogram is read. A filter is at
-    /// most a range.
-    Set = 5,
-    /// Fast path of variables: one of another histogram is read. A filter is at most a range.
-    Latency = 6,
-    /// Fast path of an emitter: a synthetic event is emitted. A filter is at most a range.
-    Trace = 7,
-}
+/// The way in which a hit of a trigger that is a [leaf](HistTrigger::is_leaf) or an
+/// [emitter](HistTrigger::is_emitter) is counted: the kind of the filter, and the path. Decided
+/// when the trigger is created, so that a hit does not turn back on its way.
+///
+/// A number: the [`Tag`] of the path, and the bits below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry(u32);
 
 impl Entry {
-    /// Converts an entry's number; `None` for other numbers.
+    /// The most common one: plain fields of the record, no filter.
+    pub const FIELDS: Self = Self::new(Tag::Fields);
+
+    /// The same with a filter that is a range.
+    pub const FIELDS_RANGED: Self = Self::FIELDS.ranged();
+
+    /// The bits of the tag.
+    const TAG: u32 = 7;
+
+    /// Set if the filter is a range of one number of the record, such as `a > 1`: tested first.
+    const RANGED: u32 = 8;
+
+    /// Set for a filter of another kind, which is tested before the program is executed.
+    const FILTERED: u32 = 16;
+
+    /// Set while the trigger is paused.
+    const PAUSED: u32 = 32;
+
+    /// The entry by a path, without a filter.
+    pub const fn new(tag: Tag) -> Self {
+        Self(tag as u32)
+    }
+
+    /// This entry with a filter that is a range.
+    #[must_use]
+    pub const fn ranged(self) -> Self {
+        Self(self.0 | Self::RANGED)
+    }
+
+    /// This entry with another filter.
+    #[must_use]
+    pub const fn filtered(self) -> Self {
+        Self(self.0 | Self::FILTERED)
+    }
+
+    /// The path, unless the hit [executes](Entry::executes).
     #[inline(always)]
-    fn of(number: u32) -> Option<Self> {
-        Some(match number {
-            0 => Self::Fast,
-            1 => Self::Plain,
-            2 => Self::Filtered,
-            3 => Self::Columns,
-            4 => Self::Ranged,
-            5 => Self::Set,
-            6 => Self::Latency,
-            7 => Self::Trace,
-            _ => return None,
-        })
+    pub const fn tag(self) -> Tag {
+        match Tag::of(self.0 & Self::TAG) {
+            Some(tag) => tag,
+            None => Tag::Execute,
+        }
+    }
+
+    /// Returns whether the filter is a range.
+    #[inline(always)]
+    pub const fn is_ranged(self) -> bool {
+        self.0 & Self::RANGED != 0
+    }
+
+    /// Returns whether the path may be taken: the trigger is neither paused nor has a filter of
+    /// another kind.
+    #[inline(always)]
+    pub const fn is_open(self) -> bool {
+        self.0 & (Self::FILTERED | Self::PAUSED) == 0
+    }
+
+    /// Returns whether the trigger is paused.
+    #[inline(always)]
+    pub const fn is_paused(self) -> bool {
+        self.0 & Self::PAUSED != 0
     }
 }
-
-/// The flag of a paused trigger, beside its [`Entry`].
-const PAUSED: u32 = 16;
 
 /// A filter and its text, which is shown and compared.
 pub struct Condition {
@@ -191,30 +215,24 @@ impl<S: Site> HistTrigger<S> {
     pub fn new(
         site: S,
         data: Arc<HistData>,
-        code: Compiled,
+        compiled: Compiled,
         filter: Option<Condition>,
         flags: AttachFlags,
     ) -> Self {
         let range = filter.as_ref().and_then(|c| c.filter.field_range());
-        let program = &code.program;
-        let entry = match (&filter, program.var_path()) {
-            (Some(_), _) if range.is_none() => Entry::Filtered,
-            (_, Some(VarPath::Set)) => Entry::Set,
-            (_, Some(VarPath::Latency)) => Entry::Latency,
-            (_, Some(VarPath::Trace)) => Entry::Trace,
-            (Some(_), _) if program.is_fast() => Entry::Ranged,
-            (Some(_), _) => Entry::Filtered,
-            _ if program.is_fast() => Entry::Fast,
-            _ if program.has_columns() => Entry::Columns,
-            _ => Entry::Plain,
+        let tag = compiled.code.tag();
+        let entry = match (&filter, range) {
+            (None, _) => Entry::new(tag),
+            (Some(_), Some(_)) if tag != Tag::Execute => Entry::new(tag).ranged(),
+            (Some(_), _) => Entry::new(tag).filtered(),
         };
         Self {
             site,
             rejected: data.histogram().rejected().clone(),
             data,
-            code,
+            compiled,
             helper: flags.helper,
-            flags: Atomic::new(entry as u32 | u32::from(flags.paused) * PAUSED),
+            entry: Atomic::new(entry.0 | u32::from(flags.paused) * Entry::PAUSED),
             filter,
             range: range.unwrap_or(FieldRange::NONE),
         }
@@ -224,13 +242,7 @@ impl<S: Site> HistTrigger<S> {
     /// filter rejects the hit. Any context.
     #[inline(always)]
     pub fn hit(&self, hit: &Hit<'_>) -> bool {
-        self.flags.relaxed() & PAUSED == 0 && self.hit_unless_rejected(hit)
-    }
-
-    /// Counts a hit of a trigger that is not paused: see [`HistTrigger::hit`].
-    #[inline(always)]
-    pub fn hit_unless_rejected(&self, hit: &Hit<'_>) -> bool {
-        if self.site.ignores(hit.preempt()) {
+        if self.entry().is_paused() || self.site.ignores(hit.preempt()) {
             return false;
         }
         if let Some(condition) = &self.filter {
@@ -240,100 +252,79 @@ impl<S: Site> HistTrigger<S> {
             }
         }
         let histogram = self.data.histogram.read(hit.preempt());
-        histogram.hit(&self.code.program, &self.code.targets, hit);
+        histogram.hit(self.code(), &self.compiled.targets, hit);
         true
     }
 
-    /// Counts a hit of a leaf that enters as [`Entry::Plain`]. Any context.
+    /// Counts a hit of a leaf without a filter by executing its program. Any context.
     #[inline(always)]
-    pub fn hit_plain(&self, hit: &Hit<'_>) {
+    pub fn execute(&self, hit: &Hit<'_>) {
         let histogram = self.data.histogram.read(hit.preempt());
-        histogram.execute(&self.code.program, &self.code.targets, hit);
+        histogram.execute(self.code(), &self.compiled.targets, hit);
     }
 
-    /// Counts a hit of a leaf that enters as [`Entry::Columns`]. Returns false, and has done
-    /// nothing, if the record is too short. Any context.
     #[inline(always)]
-    pub fn hit_columns(&self, preempt: PreemptOff<'_>, record: Record<'_>) -> bool {
-        let histogram = self.data.histogram.read(preempt);
-        histogram.hit_columns(&self.code.program, record, preempt)
+    fn code(&self) -> &Code {
+        &self.compiled.code
     }
 
-    /// Counts a hit of a leaf that enters as [`Entry::Ranged`], unless the filter rejects it.
-    /// Returns false, and has done nothing, if the record is too short. Any context.
+    /// Returns whether a record passes the filter, if that is a range. Counts rejected hits.
     #[inline(always)]
-    pub fn hit_ranged(&self, preempt: PreemptOff<'_>, record: Record<'_>) -> bool {
-        if !self.range.has(record) {
-            self.rejected.count(preempt);
-            return true;
-        }
-        let histogram = self.data.histogram.read(preempt);
-        histogram.hit_fast(&self.code.program, record, preempt)
-    }
-
-    /// Returns whether a record passes the filter, which is a range or missing. Counts rejected
-    /// hits.
-    #[inline(always)]
-    fn passes(&self, preempt: PreemptOff<'_>, record: Record<'_>) -> bool {
-        let passes = self.filter.is_none() || self.range.has(record);
+    fn passes(&self, entry: Entry, preempt: PreemptOff<'_>, record: Record<'_>) -> bool {
+        let passes = !entry.is_ranged() || self.range.has(record);
         if !passes {
             self.rejected.count(preempt);
         }
         passes
     }
 
-    /// Counts a hit of a leaf that enters as [`Entry::Set`], unless the filter rejects it. `clock`
-    /// reads the global clock, in ns. Any context.
+    /// Counts a hit of a leaf on its fast path, unless the filter rejects it. `entry` is the
+    /// trigger's, `tag` the same path as a constant of the caller. `clock` reads the global clock,
+    /// in ns. Returns false, and has done nothing, if the record is too short. Any context.
     #[inline(always)]
-    pub fn hit_set(&self, preempt: PreemptOff<'_>, record: Record<'_>, clock: impl Fn() -> u64) {
-        if self.passes(preempt, record) {
-            let histogram = self.data.histogram.read(preempt);
-            histogram.hit_set(&self.code.program, record, preempt, clock);
-        }
-    }
-
-    /// [`HistTrigger::hit_set`] for [`Entry::Latency`].
-    #[inline(always)]
-    pub fn hit_latency(
+    pub fn hit_leaf(
         &self,
+        tag: Tag,
+        entry: Entry,
         preempt: PreemptOff<'_>,
         record: Record<'_>,
         clock: impl Fn() -> u64,
-    ) {
-        if self.passes(preempt, record) {
-            let histogram = self.data.histogram.read(preempt);
-            histogram.hit_latency(&self.code.program, record, preempt, clock);
+    ) -> bool {
+        if !self.passes(entry, preempt, record) {
+            return true;
         }
+        let histogram = self.data.histogram.read(preempt);
+        histogram.hit_leaf(tag, self.code(), record, preempt, clock)
     }
 
-    /// Counts a hit of an [emitter](HistTrigger::is_emitter), unless the filter rejects it. `clock`
-    /// reads the global clock, in ns, and `context` has the stack of the hit. Returns false, and
-    /// has done nothing, if the hit has to take the slow path. Any context.
+    /// Counts a hit of an [emitter](HistTrigger::is_emitter), unless the filter rejects it: like
+    /// [`HistTrigger::hit_leaf`]. `context` has the stack of the hit. Returns false, and has done
+    /// nothing, if the hit has to take the slow path. Any context.
     #[inline(always)]
-    pub fn hit_trace(
+    pub fn hit_emitter(
         &self,
         preempt: PreemptOff<'_>,
         record: Record<'_>,
         clock: impl Fn() -> u64,
         context: &dyn Context,
     ) -> bool {
-        // A paused trigger has another value here.
-        if self.flags.relaxed() != Entry::Trace as u32 || self.site.lists_tasks() {
+        let entry = self.entry();
+        if !entry.is_open() || self.site.lists_tasks() {
             return false;
         }
-        if !self.passes(preempt, record) {
+        if !self.passes(entry, preempt, record) {
             return true;
         }
         let histogram = self.data.histogram.read(preempt);
-        let (program, targets) = (&self.code.program, &self.code.targets);
-        histogram.hit_trace(program, targets, record, preempt, clock, context)
+        let (code, targets) = (self.code(), &self.compiled.targets);
+        histogram.hit_emitter(code, targets, record, preempt, clock, context)
     }
 
     /// Returns whether it reads fields at these offsets of records.
     fn reads(&self, offsets: Range<u32>) -> bool {
         let filter = self.filter.as_ref();
         let filters = filter.is_some_and(|condition| condition.filter.reads(offsets.clone()));
-        filters || self.code.spec.reads(offsets)
+        filters || self.compiled.spec.reads(offsets)
     }
 
     /// Returns whether it reads `common_flags` or `common_preempt_count`.
@@ -348,55 +339,47 @@ impl<S: Site> HistTrigger<S> {
     pub fn is_leaf(&self) -> bool {
         let filter = self.filter.as_ref();
         filter.is_none_or(|condition| condition.filter.is_leaf())
-            && self.code.program.is_leaf()
+            && self.code().is_leaf()
             && !self.reads(record::HEAD)
     }
 
     /// Returns whether it would be a leaf, except that it emits a synthetic event, on a fast path
     /// of its own.
     pub fn is_emitter(&self) -> bool {
-        self.flags.relaxed() & !PAUSED == Entry::Trace as u32 && !self.reads(record::HEAD)
+        let entry = self.entry();
+        entry.tag() == Tag::Trace && entry.0 & Entry::FILTERED == 0 && !self.reads(record::HEAD)
     }
 
-    /// Fast path: counts a hit of a leaf. Returns false, and has done nothing, if the
-    /// [entry](Entry) is another one, or the record is too short. Any context.
+    /// Returns how a hit of a leaf or an emitter is counted, unless [tasks are
+    /// listed](HistTrigger::lists_tasks). Any context.
     #[inline(always)]
-    pub fn hit_fast(&self, preempt: PreemptOff<'_>, record: Record<'_>) -> bool {
-        if self.flags.relaxed() != Entry::Fast as u32 || self.site.lists_tasks() {
-            return false;
-        }
-        let histogram = self.data.histogram.read(preempt);
-        histogram.hit_fast(&self.code.program, record, preempt)
+    pub fn entry(&self) -> Entry {
+        Entry(self.entry.relaxed())
     }
 
-    /// Returns the entry for a hit of a leaf that did not take the fast path. `None`: the trigger
-    /// is paused. Any context.
+    /// Returns whether the task of a hit has to be tested, since some are listed in
+    /// `set_event_pid`. Any context.
     #[inline(always)]
-    pub fn entry(&self) -> Option<Entry> {
-        // With `PAUSED`, it is not the number of an entry.
-        let entry = Entry::of(self.flags.relaxed())?;
-        match self.site.lists_tasks() {
-            false => Some(entry),
-            true => Some(Entry::Filtered),
-        }
+    pub fn lists_tasks(&self) -> bool {
+        self.site.lists_tasks()
     }
 
     /// The parsed trigger.
     pub fn spec(&self) -> &Spec {
-        &self.code.spec
+        &self.compiled.spec
     }
 
     /// Returns whether it is paused.
     pub fn paused(&self) -> bool {
-        self.flags.load(Relaxed) & PAUSED != 0
+        self.entry().is_paused()
     }
 
     /// Pauses or resumes it. Hits in progress may still be counted.
     pub fn pause(&self, paused: bool) {
-        // The entry never changes.
-        let entry = self.flags.load(Relaxed) & !PAUSED;
-        self.flags
-            .store(entry | u32::from(paused) * PAUSED, Relaxed);
+        // The rest never changes.
+        let entry = self.entry.load(Relaxed) & !Entry::PAUSED;
+        let paused = u32::from(paused) * Entry::PAUSED;
+        self.entry.store(entry | paused, Relaxed);
     }
 
     /// The text of the filter.
@@ -417,6 +400,6 @@ impl<S: Site> HistTrigger<S> {
             Some(named) => Arc::ptr_eq(&self.data, named),
             None => self.data.name().is_none(),
         };
-        name_matches && self.filter() == filter && self.code.spec.matches(spec)
+        name_matches && self.filter() == filter && self.compiled.spec.matches(spec)
     }
 }

@@ -8,7 +8,8 @@ use super::{
     cell::VarCell,
     columns::{
         Column,
-        ColumnSet, //
+        ColumnSet,
+        Extreme, //
     },
     generation::Generation,
     wide::WideCell, //
@@ -17,9 +18,21 @@ use crate::sync::PreemptOff;
 use kernel::sync::atomic::Atomic;
 
 /// The columns of an element, and this CPU's parts for them.
-pub(super) struct OwnParts<'a> {
-    pub(super) columns: &'a [Column],
-    pub(super) parts: &'a [Atomic<u64>],
+struct OwnParts<'a> {
+    columns: &'a [Column],
+    parts: &'a [Atomic<u64>],
+}
+
+/// This CPU's parts of an element's only columns, which are the hitcount and a
+/// [`ColumnSet::MinMaxSum`].
+pub struct MinMaxSumParts<'a>(&'a [Atomic<u64>; 4]);
+
+impl MinMaxSumParts<'_> {
+    /// Updates the columns for a hit with `value`; `max` is the maximum. Any context.
+    #[inline(always)]
+    pub fn count(self, max: Extreme, value: u64) {
+        max.count_min_max_sum(self.0, value);
+    }
 }
 
 /// A reference to an element of a map: its key, columns, variables and side data.
@@ -57,27 +70,55 @@ impl<'a> Elt<'a> {
         unsafe { counters.update(preempt, self.number, values, read) }
     }
 
-    /// Inlined [`Elt::update`] with one value. Any context.
+    /// Inlined [`Elt::update`]. Any context.
     #[inline(always)]
-    pub fn update_inline(self, preempt: PreemptOff<'_>, value: u64, set: ColumnSet) {
-        match self.own_parts(preempt) {
-            Some(OwnParts { columns, parts }) => {
-                set.update(columns, parts, 1, value);
-                // Last: see `Counters::update()`.
-                Column::count_hit(parts);
-            }
-            None => self.update(preempt, &[value], |&value| (value, set)),
+    pub fn update_inline<V>(
+        self,
+        preempt: PreemptOff<'_>,
+        values: &[V],
+        read: impl Fn(&V) -> (u64, ColumnSet),
+    ) {
+        let Some(OwnParts { columns, parts }) = self.own_parts(preempt) else {
+            return self.update_shared(preempt, values, read);
+        };
+        let mut next = 1;
+        for value in values {
+            let (value, set) = read(value);
+            set.update(columns, parts, next, value);
+            next = next.wrapping_add(set.len());
         }
+        // Last: see `Counters::update()`.
+        Column::count_hit(parts);
     }
 
     /// Returns the columns, and this CPU's parts for them; `None` if it shares them with others.
     /// Any context.
     #[inline(always)]
-    pub(super) fn own_parts(self, preempt: PreemptOff<'_>) -> Option<OwnParts<'a>> {
+    fn own_parts(self, preempt: PreemptOff<'_>) -> Option<OwnParts<'a>> {
         let counters = &self.generation.counters;
         // SAFETY: By the invariants of `Elt`, an element has this number.
         let (columns, parts) = unsafe { counters.own_parts(preempt, self.number) }?;
         Some(OwnParts { columns, parts })
+    }
+
+    /// Out-of-line [`Elt::update`], for a CPU that shares its columns.
+    #[cold]
+    #[inline(never)]
+    fn update_shared<V>(
+        self,
+        preempt: PreemptOff<'_>,
+        values: &[V],
+        read: impl Fn(&V) -> (u64, ColumnSet),
+    ) {
+        self.update(preempt, values, read);
+    }
+
+    /// Returns this CPU's parts of the columns; `None` if the element has fewer columns, or the CPU
+    /// shares them with others. Any context.
+    #[inline(always)]
+    pub fn min_max_sum(self, preempt: PreemptOff<'_>) -> Option<MinMaxSumParts<'a>> {
+        let parts = self.own_parts(preempt)?.parts;
+        parts.first_chunk().map(MinMaxSumParts)
     }
 
     /// Counts a hit without values. Any context.
@@ -89,12 +130,7 @@ impl<'a> Elt<'a> {
     /// Updates the columns, of which all but the first are [sums](Column::Sum), for a hit. Any
     /// context.
     #[inline(always)]
-    pub(super) fn update_sums<V>(
-        self,
-        preempt: PreemptOff<'_>,
-        values: &[V],
-        read: impl Fn(&V) -> u64,
-    ) {
+    pub fn update_sums<V>(self, preempt: PreemptOff<'_>, values: &[V], read: impl Fn(&V) -> u64) {
         let counters = &self.generation.counters;
         // SAFETY: By the invariants of `Elt`, an element has this number.
         unsafe { counters.update_sums(preempt, self.number, values, read) }
@@ -132,6 +168,12 @@ impl<'a> Elt<'a> {
     fn vars(self) -> &'a [VarCell] {
         // SAFETY: By the invariants of `Elt`, an element has this number.
         unsafe { self.generation.index.vars.of(self.number) }
+    }
+
+    /// The generation that the element was found in.
+    #[inline(always)]
+    pub fn generation(self) -> &'a Generation {
+        self.generation
     }
 
     /// Returns the number of the element, for [`Map::wide_at`]. It is constant for the life of the

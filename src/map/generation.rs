@@ -19,8 +19,9 @@ use super::{
     table::{
         Slot,
         Table, //
-    }, //
+    },
 };
+use crate::sync::PreemptOff;
 
 /// The index and the counters that a hit uses, behind one pointer.
 ///
@@ -103,6 +104,11 @@ impl Generation {
     /// Returns whether it has two tables: see [`super::Map::replace_table`].
     pub fn is_being_replaced(&self) -> bool {
         self.index.next.is_some()
+    }
+
+    /// Counts a loss. Any context.
+    pub fn lose(&self, preempt: PreemptOff<'_>, loss: Loss) {
+        self.counters.lose(preempt, loss);
     }
 
     /// Losses of this kind that were counted.

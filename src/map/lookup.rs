@@ -36,11 +36,7 @@ impl Generation {
 
     /// Finds or inserts the element of a key of these words.
     #[inline(always)]
-    pub fn insert_words<'a>(
-        &'a self,
-        preempt: PreemptOff<'_>,
-        key: &[u64],
-    ) -> Option<Elt<'a>> {
+    pub fn insert_words<'a>(&'a self, preempt: PreemptOff<'_>, key: &[u64]) -> Option<Elt<'a>> {
         match WordKey::new(key, self.index.keys.width()) {
             Some(key) => self.insert_key(preempt, key),
             None => self.dropped(preempt),

@@ -84,13 +84,10 @@
 
 mod cell;
 mod chunks;
-mod column_fields;
 mod columns;
 mod counters;
 mod elt;
 mod entries;
-mod fast;
-mod fields;
 mod generation;
 mod hash;
 mod index;
@@ -102,7 +99,6 @@ mod shape;
 mod shared;
 mod table;
 mod tally;
-mod text;
 mod wide;
 
 use kernel::{
@@ -122,10 +118,6 @@ pub use cell::{
     VarCell,
     VarMask, //
 };
-pub use column_fields::{
-    ColumnFields,
-    MinMaxSumHit, //
-};
 pub use columns::{
     Column,
     ColumnSet,
@@ -135,12 +127,9 @@ pub use counters::{
     Cpus,
     Loss, //
 };
-pub use elt::Elt;
-pub use fields::{
-    KeyFields,
-    KeyWord,
-    RecordFields,
-    TextField, //
+pub use elt::{
+    Elt,
+    MinMaxSumParts, //
 };
 pub use generation::Generation;
 pub use hash::Hash;
@@ -157,12 +146,9 @@ pub use wide::{
     WideCell, //
 };
 
-use crate::{
-    event::Record,
-    sync::{
-        PreemptOff,
-        Published, //
-    },
+use crate::sync::{
+    PreemptOff,
+    Published, //
 };
 
 /// A map from keys to elements.
@@ -255,80 +241,6 @@ impl Map {
     #[inline]
     pub fn lookup_word<'a>(&'a self, preempt: PreemptOff<'a>, key: u64) -> Option<Elt<'a>> {
         self.generation.read(preempt).lookup_word(key)
-    }
-
-    /// Fast path: counts a hit whose key and values are these fields of `record`. Returns false,
-    /// and has done nothing, if the record is too short for them. Any context, NMI included.
-    #[inline(always)]
-    pub fn count_record(
-        &self,
-        fields: &RecordFields,
-        record: Record<'_>,
-        preempt: PreemptOff<'_>,
-    ) -> bool {
-        let generation = self.generation.read(preempt);
-        generation.count_record(fields, record, preempt)
-    }
-
-    /// Finds the element for the key in these fields of `record`, or [inserts](Map::insert) it.
-    /// `None`: the record is too short for them, and nothing was done. Any context.
-    #[inline(always)]
-    pub fn insert_record<'a>(
-        &'a self,
-        fields: &RecordFields,
-        record: Record<'_>,
-        preempt: PreemptOff<'a>,
-    ) -> Option<Option<Elt<'a>>> {
-        let generation = self.generation.read(preempt);
-        generation.insert_record(fields, record, preempt)
-    }
-
-    /// Counts a hit whose key and values are these fields of `record`, in a map with any columns.
-    /// Returns false, and has done nothing, if the record is too short for them. Any context.
-    #[inline(always)]
-    pub fn count_columns(
-        &self,
-        fields: &ColumnFields,
-        record: Record<'_>,
-        preempt: PreemptOff<'_>,
-    ) -> bool {
-        let generation = self.generation.read(preempt);
-        generation.count_columns(fields, record, preempt)
-    }
-
-    /// Fast path for a key of one `u32` and the commonest columns: finds the element in the first
-    /// slot of its path. `None`: the caller has to call [`Map::count_columns_with`]. Any context.
-    #[inline(always)]
-    pub fn find_min_max_sum<'a>(
-        &'a self,
-        fields: &ColumnFields,
-        record: Record<'_>,
-        preempt: PreemptOff<'a>,
-    ) -> Option<MinMaxSumHit<'a>> {
-        let generation = self.generation.read(preempt);
-        generation.find_min_max_sum_of(fields, record, preempt)
-    }
-
-    /// [`Map::count_columns`] that also calls `note` with each value: its index, the number of the
-    /// element, and the value.
-    #[inline(always)]
-    pub fn count_columns_with(
-        &self,
-        fields: &ColumnFields,
-        record: Record<'_>,
-        preempt: PreemptOff<'_>,
-        note: impl Fn(usize, u32, u64),
-    ) -> bool {
-        let generation = self.generation.read(preempt);
-        generation.count_columns_with(fields, record, preempt, note)
-    }
-
-    /// Counts a hit of a key of one word, in a map whose only column is the hitcount. Any context.
-    #[inline(always)]
-    pub fn count_word(&self, preempt: PreemptOff<'_>, key: u64) {
-        if let Some(elt) = self.insert_word(preempt, key) {
-            elt.count(preempt);
-        }
     }
 
     /// Counts a loss. Any context.

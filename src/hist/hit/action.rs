@@ -60,7 +60,7 @@ impl Histogram {
                 }
             }
             if !self.perform((action, target), program, hit, vals, elt, key) {
-                self.map.lose(hit.preempt(), Loss::Missed);
+                self.lose(hit, Loss::Missed);
             }
         }
     }

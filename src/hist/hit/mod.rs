@@ -9,10 +9,13 @@
 mod action;
 mod comm;
 mod variables;
-mod vars;
 
 use super::{
-    buckets::Buckets,
+    path::{
+        Path,
+        RecordFields,
+        Tag, //
+    },
     program::{
         content::{
             Content,
@@ -35,10 +38,12 @@ use super::{
         Targets,
         Wide, //
     },
+    Code,
     Histogram, //
 };
 use crate::{
     event::{
+        Context,
         Hit,
         Number,
         Record,
@@ -49,143 +54,71 @@ use crate::{
         VARS_MAX, //
     },
     map::{
-        ColumnFields,
         Elt,
-        Loss,
-        RecordFields, //
+        Loss, //
     },
-    sync::{
-        smp_wmb,
-        PreemptOff, //
-    },
+    sync::PreemptOff,
 };
 
 impl Histogram {
     /// Counts `hit`. If the map is full, a hit with a new key is counted as a drop.
     ///
-    /// `program` belongs to the event's trigger: its spec [matches](super::Spec::matches) the
+    /// `code` belongs to the event's trigger: its spec [matches](super::Spec::matches) the
     /// histogram's own, but its fields may be at other offsets of the record. It was compiled with
     /// `targets`.
     ///
     /// Any context, NMI included. Neither allocates nor waits.
     #[inline(always)]
-    pub fn hit(&self, program: &Program, targets: &Targets, hit: &Hit<'_>) {
-        if !self.hit_fast(program, hit.record(), hit.preempt()) {
-            self.execute(program, targets, hit);
+    pub fn hit(&self, code: &Code, targets: &Targets, hit: &Hit<'_>) {
+        let no_clock = || 0;
+        if !self.hit_leaf(Tag::Fields, code, hit.record(), hit.preempt(), no_clock) {
+            self.execute(code, targets, hit);
         }
     }
 
-    /// Fast path: counts a hit for a histogram that only reads plain fields of the record. Returns
-    /// false, and has done nothing, if `program` needs more than that, or the record is too short.
-    /// Any context.
+    /// Counts a hit of a leaf on its fast path, which has this tag: see [`Path::count`]. `clock`
+    /// reads [`Clock::Global`](crate::event::Clock), in ns. Any context.
     #[inline(always)]
-    pub fn hit_fast(&self, program: &Program, record: Record<'_>, preempt: PreemptOff<'_>) -> bool {
-        match program.key {
-            KeyReader::Fields(ref fields) => self.map.count_record(fields, record, preempt),
-            _ => false,
-        }
-    }
-
-    /// Counts a hit for a histogram that only reads plain fields of the record, with columns of any
-    /// kind. Returns false, and has done nothing, if `program` needs more than that, or the record
-    /// is too short. Any context.
-    #[inline(always)]
-    pub fn hit_columns(
+    pub fn hit_leaf(
         &self,
-        program: &Program,
+        tag: Tag,
+        code: &Code,
         record: Record<'_>,
         preempt: PreemptOff<'_>,
+        clock: impl Fn() -> u64,
     ) -> bool {
-        match program.key {
-            KeyReader::Columns(ref fields) => self.map.count_columns(fields, record, preempt),
-            KeyReader::Distributions(ref fields) if fields.fit(record) => {
-                self.count_distributions(program, fields, record, preempt)
-            }
-            _ => false,
-        }
+        code.path.count(tag, &self.map, record, preempt, clock)
     }
 
-    /// Counts a hit of a histogram with distributions. Returns true, as its caller does, so that
-    /// the call is a jump.
-    #[inline(never)]
-    fn count_distributions(
-        &self,
-        program: &Program,
-        fields: &ColumnFields,
-        record: Record<'_>,
-        preempt: PreemptOff<'_>,
-    ) -> bool {
-        let distribution = program.values.first().map(|value| &value.distribution);
-        let (Some(Some(distribution)), Some(hit)) = (
-            distribution,
-            self.map.find_min_max_sum(fields, record, preempt),
-        ) else {
-            return self.count_distributions_slow(program, fields, record, preempt);
-        };
-        self.count_in_bucket(distribution, preempt, hit.element, hit.value);
-        hit.count();
-        true
-    }
-
-    /// Slow path: the hit has several values, or its element is not in the first slot of its path.
-    /// Returns true.
-    #[inline(never)]
-    fn count_distributions_slow(
-        &self,
-        program: &Program,
-        fields: &ColumnFields,
-        record: Record<'_>,
-        preempt: PreemptOff<'_>,
-    ) -> bool {
-        self.map
-            .count_columns_with(fields, record, preempt, |nth, element, value| {
-                let value_of = program.values.get(nth);
-                if let Some(distribution) = value_of.and_then(|of| of.distribution.as_ref()) {
-                    self.count_in_bucket(distribution, preempt, element, value);
-                }
-            });
-        true
-    }
-
-    /// Out-of-line [`Histogram::count_in_bucket`], for callers that do much else.
-    #[inline(never)]
-    fn count_slow(
-        &self,
-        distribution: &DistributionCode,
-        preempt: PreemptOff<'_>,
-        element: u32,
-        value: u64,
-    ) {
-        self.count_in_bucket(distribution, preempt, element, value);
-    }
-
-    /// Counts a value of an element in its bucket. The hit is counted after this: a reader of an
-    /// entry's hits and then of its buckets finds the value of each hit in them.
+    /// Counts a hit of an emitter, like [`Histogram::hit_leaf`]. `context` has the stack of the
+    /// hit. Returns false, and has done nothing, if hits may nest in this one.
     #[inline(always)]
-    fn count_in_bucket(
+    pub fn hit_emitter(
         &self,
-        distribution: &DistributionCode,
+        code: &Code,
+        targets: &Targets,
+        record: Record<'_>,
         preempt: PreemptOff<'_>,
-        element: u32,
-        value: u64,
-    ) {
-        if let Some(buckets) = Buckets::of(self.map.read(preempt)) {
-            let code = distribution.buckets.code(value);
-            buckets.count(preempt, element, distribution.number, code);
-            smp_wmb();
-        }
+        clock: impl Fn() -> u64,
+        context: &dyn Context,
+    ) -> bool {
+        let path = &code.path;
+        path.trace(&self.map, targets, record, preempt, clock, context)
     }
 
-    /// Counts a hit that did not take the [fast path](Self::hit_fast).
+    /// Counts a hit that did not take a fast path, or whose record is too short for it.
     #[inline(never)]
-    pub fn execute(&self, program: &Program, targets: &Targets, hit: &Hit<'_>) {
+    pub fn execute(&self, code: &Code, targets: &Targets, hit: &Hit<'_>) {
+        let program = &code.program;
+        match code.path {
+            Path::Columns(_) | Path::Distributions(_) => return self.hit_with_columns(code, hit),
+            Path::Words(ref fields) => return self.hit_with_words(program, fields, hit),
+            Path::Stack => return self.hit_with_stack(program, hit),
+            _ => (),
+        }
         match program.key {
             KeyReader::Number(ref number) => self.hit_with_number(program, number, hit),
-            KeyReader::Columns(_) | KeyReader::Distributions(_) => {
-                self.hit_with_columns(program, hit)
-            }
-            // `Fields` come here if the record is too short for them.
-            KeyReader::Fields(_) | KeyReader::Parts => self.hit_with_buffer(program, hit),
+            KeyReader::Parts => self.hit_with_buffer(program, hit),
             KeyReader::NumberFewRefs(ref number) => {
                 self.hit_number_with_refs::<FEW_REFS>(program, number, targets, hit)
             }
@@ -193,13 +126,15 @@ impl Histogram {
                 self.hit_number_with_refs::<VARS_MAX>(program, number, targets, hit)
             }
             KeyReader::PartsRefs => self.hit_buffer_with_refs(program, targets, hit),
-            KeyReader::Words(ref fields) => self.hit_with_words(program, fields, hit),
             KeyReader::JoinedNumbers { key, on } => {
                 self.hit_number_joined(program, key, on, targets, hit)
             }
-            KeyReader::Stack => self.hit_with_stack(program, hit),
-            KeyReader::Unreachable => self.map.lose(hit.preempt(), Loss::Unresolved),
+            KeyReader::Unreachable => self.lose(hit, Loss::Unresolved),
         }
+    }
+
+    fn lose(&self, hit: &Hit<'_>, loss: Loss) {
+        self.map.read(hit.preempt()).lose(hit.preempt(), loss);
     }
 
     /// Counts a hit whose key is a number.
@@ -211,16 +146,21 @@ impl Histogram {
 
     /// Counts a hit whose key and values are plain fields of the record, with columns of any kind.
     #[inline(never)]
-    fn hit_with_columns(&self, program: &Program, hit: &Hit<'_>) {
-        if !self.hit_columns(program, hit.record(), hit.preempt()) {
-            self.hit_with_buffer(program, hit);
+    fn hit_with_columns(&self, code: &Code, hit: &Hit<'_>) {
+        let (record, preempt) = (hit.record(), hit.preempt());
+        let no_clock = || 0;
+        if !self.hit_leaf(Tag::Columns, code, record, preempt, no_clock)
+            && !self.hit_leaf(Tag::Distributions, code, record, preempt, no_clock)
+        {
+            self.hit_with_buffer(&code.program, hit);
         }
     }
 
     /// Counts a hit whose key is plain fields of the record.
     #[inline(never)]
     fn hit_with_words(&self, program: &Program, fields: &RecordFields, hit: &Hit<'_>) {
-        match self.map.insert_record(fields, hit.record(), hit.preempt()) {
+        let generation = self.map.read(hit.preempt());
+        match fields.insert(generation, hit.record(), hit.preempt()) {
             Some(elt) => _ = self.count(program, hit, &[], elt),
             None => self.hit_with_buffer(program, hit),
         }
@@ -287,7 +227,7 @@ impl Histogram {
         elt.update(hit.preempt(), &program.values, |value| {
             let number = program.read_inline(&value.value, hit, vals);
             if let Some(distribution) = &value.distribution {
-                self.count_slow(distribution, hit.preempt(), elt.number(), number);
+                count_slow(distribution, elt, hit.preempt(), number);
             }
             (number, value.columns)
         });
@@ -307,9 +247,9 @@ impl Histogram {
     ) {
         let number = program.read_pair_inline(&value.value, hit, vals);
         if let Some(distribution) = &value.distribution {
-            self.count_in_bucket(distribution, hit.preempt(), elt.number(), number);
+            distribution.count(elt.generation(), hit.preempt(), elt.number(), number);
         }
-        elt.update_inline(hit.preempt(), number, value.columns);
+        elt.update_inline(hit.preempt(), &[number], |&number| (number, value.columns));
     }
 
     /// Reads the variables of other histograms by the key in `on(…)`.
@@ -460,6 +400,12 @@ impl Histogram {
             self.act(program, targets, hit, &mut vals, elt, key);
         }
     }
+}
+
+/// Out-of-line [`DistributionCode::count`], for callers that do much else.
+#[inline(never)]
+fn count_slow(distribution: &DistributionCode, elt: Elt<'_>, preempt: PreemptOff<'_>, value: u64) {
+    distribution.count(elt.generation(), preempt, elt.number(), value);
 }
 
 /// Writes the content of a variable or a field of a synthetic event to `to`, in up to `words`

@@ -57,7 +57,7 @@ impl Histogram {
             found = read_others(others, elt, vals, lookup);
         }
         if !found {
-            self.map.lose(hit.preempt(), Loss::Unresolved);
+            self.lose(hit, Loss::Unresolved);
         }
         found
     }
@@ -105,7 +105,7 @@ impl Histogram {
             *place = value;
         }
         if !elt.set_var(store.var, value) {
-            self.map.lose(hit.preempt(), Loss::Missed);
+            self.lose(hit, Loss::Missed);
         }
     }
 
@@ -118,7 +118,7 @@ impl Histogram {
                     .wide(store.cell)
                     .is_some_and(|cell| cell.write(words.iter().copied()));
             if !done {
-                self.map.lose(hit.preempt(), Loss::Missed);
+                self.lose(hit, Loss::Missed);
             }
         }
     }

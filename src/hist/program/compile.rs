@@ -22,7 +22,6 @@ use super::{
         Value,
         DEPTH, //
     },
-    vars::VarFields,
     ActionCode,
     Cell,
     Import,
@@ -74,7 +73,7 @@ impl Program {
     /// `EINVAL` for a value that is not a number.
     // Not inlined, as it needs much of the kernel's stack.
     #[inline(never)]
-    pub fn compile(spec: &Spec, targets: &Targets) -> Result<Arc<Self>> {
+    pub(in crate::hist) fn compile(spec: &Spec, targets: &Targets) -> Result<Self> {
         let mut compiler = Compiler::new(spec)?;
         compiler.add_columns()?;
         compiler.add_keys()?;
@@ -103,7 +102,6 @@ impl Program {
             wide: KVec::new(),
             saved: KVec::new(),
             actions: KVec::new(),
-            vars: None,
             leaf: false,
             code: KVec::new(),
         };
@@ -348,26 +346,15 @@ impl<'a> Compiler<'a> {
     }
 
     /// Chooses how the key is read. The program is complete then.
-    fn finish(mut self, targets: &Targets) -> Result<Arc<Program>> {
+    fn finish(mut self, targets: &Targets) -> Result<Program> {
         let (variables, spec) = (self.has_variables(), self.spec);
         let program = &mut *self.program;
         let mut homes = spec.refs.iter().flat_map(|reference| &reference.var.home);
-        // The fast path adds to all columns except the first.
-        let mut columns = program.columns.iter().skip(1);
-        let sums = columns.all(|&column| column == Column::Sum);
-        let sums = sums && program.values.len() + 1 == program.columns.len();
         let unreachable = homes.any(|home| home.spec().c_key_size() > spec.c_lookup_size());
         program.key = match &program.on {
             _ if unreachable => KeyReader::Unreachable,
             Some(on) => KeyReader::joined(&program.parts, on, spec.refs.len()),
-            None => KeyReader::new(
-                &program.parts,
-                &program.values,
-                variables,
-                spec.refs.len(),
-                program.pid.is_none() && sums,
-                program.pid.is_some(),
-            )?,
+            None => KeyReader::new(&program.parts, variables, spec.refs.len()),
         };
         let on = program.on.iter().flat_map(|on| on.parts.iter());
         let parts = Iterator::chain(program.parts.iter(), on).map(|part| &part.content);
@@ -378,8 +365,7 @@ impl<'a> Compiler<'a> {
         let nests =
             |content: &Content| matches!(content, Content::Stack | Content::RecordedPointer(_));
         program.leaf = !contents.any(nests) && targets.0.iter().all(saves);
-        program.vars = VarFields::new(program, targets)?;
-        Ok(Arc::new(KBox::into_inner(self.program), GFP_KERNEL)?)
+        Ok(KBox::into_inner(self.program))
     }
 
     /// Compiles the content of `field`. Fails with `ENOMEM`, and with `EINVAL` for an operand that

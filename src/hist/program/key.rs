@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Readers that make the key of a hit's element.
+//! The key of a hit's element.
 
 use core::cmp::min;
 
@@ -11,46 +11,30 @@ use super::{
         Content,
         Sink, //
     },
-    number::{
-        ColumnValue,
-        Value, //
-    },
+    number::Value,
     Program, //
 };
 use crate::{
     event::{
         address::V6,
-        AddressField,
         Hit,
         Number,
-        NumberType,
         Scale,
         Stack, //
     },
     limits::STACK_DEPTH,
-    map::{
-        ColumnFields,
-        KeyFields,
-        KeyWord,
-        RecordFields,
-        TextField,
-        WideCell, //
-    },
+    map::WideCell,
 };
 
-/// The way in which a hit makes its key. Chosen when the program is compiled, so that a hit tests
-/// nothing else.
+/// The way in which the executed program makes the key of a hit. Chosen when the program is
+/// compiled, so that a hit tests nothing else.
 // With `repr(u32)` the tag is a plain number. Otherwise it would be put into a variant, and testing
 // it would take six instructions.
 #[repr(u32)]
 pub(in crate::hist) enum KeyReader {
-    /// Fast path: key and values are plain fields of the record, or the key is a string of it, and
-    /// a hit only counts and sums. No variables, references or actions.
-    Fields(RecordFields),
     /// The key is one number. No variables, references or actions.
     Number(Value),
-    /// The parts of the key are put into a buffer. No variables, references or actions. Hits of
-    /// `Fields`, `Columns` and `Words` whose record is too short go this way, too.
+    /// The parts of the key are put into a buffer. No variables, references or actions.
     Parts,
     /// The key is one number of the record. Variables or actions, and at most [`FEW_REFS`]
     /// references, which are looked up by the key.
@@ -60,18 +44,9 @@ pub(in crate::hist) enum KeyReader {
     /// The parts of the key are put into a buffer. Variables, references or actions. References are
     /// looked up by the key, or by another one, in `on()`.
     PartsRefs,
-    /// Fast path: like `Fields`, with columns of any kind.
-    Columns(ColumnFields),
-    /// Fast path: like `Columns`, and some values are counted in distributions.
-    Distributions(ColumnFields),
-    /// The key is plain fields of the record, values are of any kind, such as expressions. No
-    /// variables, references or actions.
-    Words(RecordFields),
     /// The key is one number of the record, and so is the key in `on()`, by which at most
     /// [`FEW_REFS`] references are looked up.
     JoinedNumbers { key: Number, on: Number },
-    /// The key is the stack of the hit. No variables, references or actions.
-    Stack,
     /// A reference is to a histogram with longer keys, so that its lookup always fails: each hit is
     /// unresolved.
     Unreachable,
@@ -89,54 +64,16 @@ impl KeyReader {
         }
     }
 
-    /// The reader for a key of these parts. `values` are the numbers that update columns, `refs` is
-    /// the number of references. `variables` is true if the trigger has variables, references or
-    /// actions; `sums` if a hit updates nothing but counts and sums; `tasks` if it stores comms.
-    /// Fails with `ENOMEM`.
-    pub(super) fn new(
-        parts: &[KeyPart],
-        values: &[ColumnValue],
-        variables: bool,
-        refs: usize,
-        sums: bool,
-        tasks: bool,
-    ) -> Result<Self> {
-        if !variables {
-            if sums {
-                if let Some(fields) = record_fields(parts, values)? {
-                    return Ok(Self::Fields(fields));
-                }
-            }
-            if !tasks {
-                if let Some(fields) = column_fields(parts, values)? {
-                    let mut values = values.iter();
-                    return Ok(match values.any(|value| value.distribution.is_some()) {
-                        true => Self::Distributions(fields),
-                        false => Self::Columns(fields),
-                    });
-                }
-            }
-            if let Some(fields) = record_fields(parts, &[])? {
-                return Ok(Self::Words(fields));
-            }
+    /// The reader for a key of these parts. `variables` is true if the trigger has variables,
+    /// references or actions; `refs` is the number of references.
+    pub(super) fn new(parts: &[KeyPart], variables: bool, refs: usize) -> Self {
+        match (variables, only_number(parts), recorded_number(parts)) {
+            (false, Some(number), _) => Self::Number(number),
+            (false, None, _) => Self::Parts,
+            (true, _, Some(number)) if refs <= FEW_REFS => Self::NumberFewRefs(number),
+            (true, _, Some(number)) => Self::NumberRefs(number),
+            (true, ..) => Self::PartsRefs,
         }
-        if let (false, [part]) = (variables, parts) {
-            if let Content::Stack = part.content {
-                return Ok(Self::Stack);
-            }
-        }
-        let number = only_number(parts);
-        Ok(
-            match (variables, number, number.and_then(Value::recorded)) {
-                (false, Some(number), _) => Self::Number(number),
-                (false, None, _) => Self::Parts,
-                (true, _, Some((number, Scale::One))) if refs <= FEW_REFS => {
-                    Self::NumberFewRefs(number)
-                }
-                (true, _, Some((number, Scale::One))) => Self::NumberRefs(number),
-                (true, ..) => Self::PartsRefs,
-            },
-        )
     }
 }
 
@@ -163,11 +100,11 @@ fn recorded_number(parts: &[KeyPart]) -> Option<Number> {
 /// The part of the map's key that a key field takes.
 #[derive(Clone, Copy)]
 pub(in crate::hist) struct KeyPart {
-    pub(super) content: Content,
+    pub(in crate::hist) content: Content,
     /// Offset in the key, a multiple of 8.
     pub(in crate::hist) at: usize,
     /// Length in bytes, a multiple of 8.
-    pub(super) len: usize,
+    pub(in crate::hist) len: usize,
 }
 
 impl KeyPart {
@@ -184,51 +121,10 @@ impl KeyPart {
         len.next_multiple_of(8).clamp(8, self.len)
     }
 
-    /// Returns the string field that the part is, if the record says where the string is; `None`
-    /// for other parts.
-    fn text_field(&self) -> Option<TextField> {
-        let (offset, is_relative) = match self.content {
-            Content::DataLoc(offset) => (offset, false),
-            Content::RelLoc(offset) => (offset, true),
-            _ => return None,
-        };
-        // As [`KeyPlace::max_chars`].
-        Some(TextField::new(
-            offset,
-            is_relative,
-            self.len.checked_sub(1)?,
-        ))
-    }
-
-    /// Appends the words of the part to the words of a key; `false` if it is not a plain field of
-    /// the record.
-    fn add_words(&self, key: &mut KVec<(KeyWord, Scale)>) -> Result<bool> {
-        match self.content {
-            Content::Number(value) => match value.recorded() {
-                Some((number, scale)) => key.push((KeyWord::number(number), scale), GFP_KERNEL)?,
-                None => return Ok(false),
-            },
-            // The last character becomes a NUL, as in [`KeyPlace::text`].
-            Content::Array {
-                offset,
-                len,
-                unpadded: false,
-            } if len as usize == self.len && len >= 8 && len % 8 == 0 => {
-                for at in (offset..offset + len - 8).step_by(8) {
-                    let word = KeyWord::number(Number::new(NumberType::U64, at));
-                    key.push((word, Scale::One), GFP_KERNEL)?;
-                }
-                key.push((KeyWord::tail(offset + len - 8), Scale::One), GFP_KERNEL)?;
-            }
-            Content::Address(AddressField::V6(offset)) => {
-                for at in [offset, offset + 8] {
-                    let word = KeyWord::number(Number::new(NumberType::U64, at));
-                    key.push((word, Scale::One), GFP_KERNEL)?;
-                }
-            }
-            _ => return Ok(false),
-        }
-        Ok(true)
+    /// Maximum number of characters of a string: the last byte of the part stays zero
+    /// (`add_to_key()`).
+    pub(in crate::hist) fn max_chars(&self) -> usize {
+        self.len.saturating_sub(1)
     }
 }
 
@@ -277,64 +173,17 @@ fn put_parts(program: &Program, parts: &[KeyPart], key: &mut [u8], hit: &Hit<'_>
     for part in parts {
         let end = min(part.at + part.len, key.len());
         if let Some(bytes) = key.get_mut(part.at..end) {
-            let max_chars = part.len - 1;
+            let max_chars = part.max_chars();
             let mut place = KeyPlace { bytes, max_chars };
             part.content.read(program, hit, &[], &mut place);
         }
     }
 }
 
-/// Calls `make` with the fields of the record that a key of `parts` consists of; returns `None` if
-/// some parts are not fields. Fails with `ENOMEM`, and as `make` does.
-fn with_key_fields<T>(
-    parts: &[KeyPart],
-    make: impl FnOnce(&KeyFields<'_>) -> Result<Option<T>>,
-) -> Result<Option<T>> {
-    if let [part] = parts {
-        if let Some(text) = part.text_field() {
-            return make(&KeyFields::Text(text));
-        }
-    }
-    let mut key = KVec::new();
-    for part in parts {
-        if !part.add_words(&mut key)? {
-            return Ok(None);
-        }
-    }
-    make(&KeyFields::Words(&key))
-}
-
-/// The fields of the record that `parts` and `values` consist of, for columns of any kind; `None`
-/// if some are not fields. Fails with `ENOMEM`.
-fn column_fields(parts: &[KeyPart], values: &[ColumnValue]) -> Result<Option<ColumnFields>> {
-    let mut fields = KVec::with_capacity(values.len(), GFP_KERNEL)?;
-    for value in values {
-        let Some((number, Scale::One)) = value.value.recorded() else {
-            return Ok(None);
-        };
-        fields.push((number, value.columns), GFP_KERNEL)?;
-    }
-    with_key_fields(parts, |key| ColumnFields::new(key, fields))
-}
-
-/// The fields of the record that `parts` and `values` consist of, for columns that are sums; `None`
-/// if some are not fields. Fails with `ENOMEM`.
-fn record_fields(parts: &[KeyPart], values: &[ColumnValue]) -> Result<Option<RecordFields>> {
-    let mut sums = KVec::with_capacity(values.len(), GFP_KERNEL)?;
-    for value in values {
-        let Some((number, Scale::One)) = value.value.recorded() else {
-            return Ok(None);
-        };
-        sums.push(number, GFP_KERNEL)?;
-    }
-    with_key_fields(parts, |key| RecordFields::new(key, sums))
-}
-
 /// The bytes of a key part, zero at first. Fewer than the part has, if the rest stays zero.
 struct KeyPlace<'a> {
     bytes: &'a mut [u8],
-    /// Maximum number of characters of a string: the last byte of the part stays zero
-    /// (`add_to_key()`).
+    /// See [`KeyPart::max_chars`].
     max_chars: usize,
 }
 

@@ -9,30 +9,22 @@ mod compile;
 pub(in crate::hist) mod content;
 pub(in crate::hist) mod key;
 pub(in crate::hist) mod number;
-pub(in crate::hist) mod vars;
 
 use kernel::{
     prelude::*,
     sync::Arc, //
 };
 
-use super::{
-    Draft,
-    Histogram,
-    Spec,
-    Targets, //
-};
+use super::Histogram;
 use crate::{
     event::{
         Hit,
-        Number,
         Scale, //
     },
     map::{
         Column,
         OnceText, //
     },
-    trigger::Error, //
 };
 use content::Content;
 use key::{
@@ -46,7 +38,6 @@ use number::{
     Step,
     Value, //
 };
-use vars::VarFields;
 
 /// The place of a variable in an element.
 #[derive(Clone, Copy)]
@@ -67,16 +58,6 @@ pub(in crate::hist) struct Import {
     pub(in crate::hist) cell: Cell,
     /// The slot that its value is put into.
     pub(in crate::hist) slot: usize,
-}
-
-/// An [`Import`] of a number, for the fast path: see [`vars`].
-pub(in crate::hist) struct VarImport {
-    /// The number of the record that is the key of its element.
-    pub(in crate::hist) on: Number,
-    pub(in crate::hist) home: Arc<Histogram>,
-    pub(in crate::hist) var: usize,
-    /// Whether reading it unsets it.
-    pub(in crate::hist) once: bool,
 }
 
 /// A variable of the map, and the number that it is set to.
@@ -128,44 +109,6 @@ pub(in crate::hist) struct ActionCode {
     pub(in crate::hist) trace: TraceValues,
 }
 
-/// A trigger that can be attached: spec, program, and targets of its actions.
-pub struct Compiled {
-    /// The resolved trigger.
-    pub spec: Arc<Spec>,
-    /// The code of a hit.
-    pub program: Arc<Program>,
-    /// The targets that the program was compiled with.
-    pub targets: Targets,
-}
-
-impl Compiled {
-    /// Resolves the actions of a trigger, and compiles it.
-    ///
-    /// # Errors
-    ///
-    /// See [`Draft::new`].
-    pub fn new(mut draft: Draft<'_>) -> Result<Self, Error> {
-        let targets = draft.resolve_actions()?;
-        let program = Program::compile(draft.spec(), &targets)?;
-        let spec = draft.into_spec()?;
-        Ok(Self {
-            spec,
-            program,
-            targets,
-        })
-    }
-}
-
-/// The fast path of a trigger with variables.
-pub enum VarPath {
-    /// No variable is read: see [`Histogram::hit_set`].
-    Set,
-    /// A variable is read: see [`Histogram::hit_latency`].
-    Latency,
-    /// A synthetic event is emitted: see [`Histogram::hit_trace`].
-    Trace,
-}
-
 /// The code of a hit: how it makes its key, and how it updates the element.
 pub struct Program {
     pub(in crate::hist) key: KeyReader,
@@ -191,8 +134,6 @@ pub struct Program {
     /// The fields that `save()` saves, each with its number of words.
     pub(in crate::hist) saved: KVec<(Content, usize)>,
     pub(in crate::hist) actions: KVec<ActionCode>,
-    /// The fast path of a trigger with variables, if it has one.
-    pub(in crate::hist) vars: Option<VarFields>,
     leaf: bool,
     code: KVec<Step>,
 }
@@ -259,29 +200,13 @@ impl Program {
         }
     }
 
-    /// Returns whether a hit only needs plain fields of the record, for counts and sums: see
-    /// [`Histogram::hit_fast`].
-    pub fn is_fast(&self) -> bool {
-        matches!(self.key, KeyReader::Fields(_))
-    }
-
-    /// Returns whether a hit only needs plain fields of the record, for columns of any kind: see
-    /// [`Histogram::hit_columns`].
-    pub fn has_columns(&self) -> bool {
-        matches!(
-            self.key,
-            KeyReader::Columns(_) | KeyReader::Distributions(_)
-        )
-    }
-
-    /// The fast path of a trigger with variables, if it has one.
-    pub fn var_path(&self) -> Option<VarPath> {
-        let vars = self.vars.as_ref()?;
-        Some(match (&vars.trace, &vars.import) {
-            (Some(_), _) => VarPath::Trace,
-            (None, Some(_)) => VarPath::Latency,
-            (None, None) => VarPath::Set,
-        })
+    /// Returns whether a hit only updates columns: without variables, references and actions.
+    pub(in crate::hist) fn only_counts(&self) -> bool {
+        self.stores.is_empty()
+            && self.wide_stores.is_empty()
+            && self.imports.is_empty()
+            && self.on.is_none()
+            && self.actions.is_empty()
     }
 
     /// Returns whether a hit calls only functions without static events: reading the stack and

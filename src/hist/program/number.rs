@@ -93,7 +93,7 @@ pub(in crate::hist) enum Value {
 
 impl Value {
     /// Returns the number of the record and its scale; `None` for a value of another kind.
-    pub(super) fn recorded(self) -> Option<(Number, Scale)> {
+    pub(in crate::hist) fn recorded(self) -> Option<(Number, Scale)> {
         match self {
             Self::Simple {
                 operand: Operand::Recorded(number),

@@ -112,7 +112,7 @@ impl Snapshot {
         };
         snapshot.read(check_signal)?;
         snapshot.add_up()?;
-        // Pairs with `Histogram::count_in_bucket()`.
+        // Pairs with `DistributionCode::count()`.
         smp_rmb();
         snapshot.read_buckets(check_signal)?;
         snapshot.compute(check_signal)?;
@@ -224,7 +224,7 @@ impl Snapshot {
 
     /// Number of columns of an entry.
     fn n_columns(&self) -> usize {
-        self.hist.program.columns.len()
+        self.hist.code.program.columns.len()
     }
 
     pub(super) fn hist(&self) -> &Histogram {
@@ -242,7 +242,7 @@ impl Snapshot {
     fn entry(&self, entry: u32) -> Row<'_> {
         Row {
             spec: &self.hist.spec,
-            program: &self.hist.program,
+            program: &self.hist.code.program,
             key: self.key(entry),
             comm: self.comm(entry),
             columns: self.columns(entry),
@@ -362,7 +362,7 @@ impl Snapshot {
                 None => Ordering::Equal,
             },
             SortBy::Key(n) => {
-                let at = self.hist.program.parts[n].at;
+                let at = self.hist.code.program.parts[n].at;
                 let by = spec.keys[n].compare();
                 compare_keys(by, &self.key(a)[at..], &self.key(b)[at..])
             }
@@ -419,7 +419,7 @@ impl LastSnapshot {
     pub(super) fn row<'a>(&'a self, hist: &'a Histogram) -> Row<'a> {
         Row {
             spec: &hist.spec,
-            program: &hist.program,
+            program: &hist.code.program,
             key: &self.key,
             comm: self.comm,
             columns: &[],

@@ -274,7 +274,7 @@ impl Symbols for Memory<'_> {
 fn hit_with(hist: &Arc<Histogram>, record: &Bytes, memory: &[u8]) {
     let (cpu, context) = (Cpu::enter(0), Memory(memory));
     let hit = Hit::new(Record::new(&record.0), cpu.preempt(), &context);
-    hist.hit(hist.program(), &Targets::default(), &hit);
+    hist.hit(hist.code(), &Targets::default(), &hit);
 }
 
 #[test]

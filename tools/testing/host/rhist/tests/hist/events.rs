@@ -142,9 +142,9 @@ pub(crate) const SEED: u64 = 0x0123_4567_89ab_cdef;
 
 /// An empty histogram of a trigger.
 pub(crate) fn empty(trigger: &Compiled) -> Result<Arc<Histogram>, Error> {
-    let (spec, program) = (trigger.spec.clone(), trigger.program.clone());
+    let (spec, code) = (trigger.spec.clone(), trigger.code.clone());
     let cpus = Cpus::uniform(CPUS);
-    Ok(Histogram::new(spec, program, SEED, cpus, usize::MAX)?)
+    Ok(Histogram::new(spec, code, SEED, cpus, usize::MAX)?)
 }
 
 /// A tracing directory with this event and `sched:sched_switch`, without triggers, synthetic events
@@ -245,7 +245,7 @@ impl Bytes {
         let (cpu, context) = (Cpu::enter(cpu), Then(comm));
         let hit = Hit::new(Record::new(&self.0), cpu.preempt(), &context);
         // No action has a target here.
-        hist.hit(hist.program(), &Targets::default(), &hit);
+        hist.hit(hist.code(), &Targets::default(), &hit);
     }
 
     /// Lets `hist` count the record.

@@ -6,102 +6,99 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use rhist::hist::Tag;
 use rhist::hook::trigger::Entry;
 
 use super::events::waking;
 use super::events::CPUS;
 use super::world::*;
 
+const SET: Entry = Entry::new(Tag::Set);
+const LATENCY: Entry = Entry::new(Tag::Latency);
+const TRACE: Entry = Entry::new(Tag::Trace);
+const EXECUTE: Entry = Entry::new(Tag::Execute);
+
 /// Triggers of `sched_waking`, and the path of their hits.
-const SETTERS: [(&str, Option<Entry>); 11] = [
-    ("keys=pid:ts0=common_timestamp.usecs", Some(Entry::Set)),
-    ("keys=pid:ts0=common_timestamp", Some(Entry::Set)),
-    ("keys=pid:ts0=prio", Some(Entry::Set)),
-    ("keys=pid:ts0=prio-target_cpu", Some(Entry::Set)),
+const SETTERS: [(&str, Entry); 11] = [
+    ("keys=pid:ts0=common_timestamp.usecs", SET),
+    ("keys=pid:ts0=common_timestamp", SET),
+    ("keys=pid:ts0=prio", SET),
+    ("keys=pid:ts0=prio-target_cpu", SET),
     (
         "keys=pid:ts0=common_timestamp.usecs if prio > 110",
-        Some(Entry::Set),
+        SET.ranged(),
     ),
     (
         "keys=pid:ts0=common_timestamp.usecs if prio > 110 && pid != 3",
-        Some(Entry::Filtered),
+        SET.filtered(),
     ),
-    ("keys=target_cpu:ts0=prio", Some(Entry::Set)),
-    ("keys=comm:ts0=prio", Some(Entry::Plain)),
-    (
-        "keys=pid:ts0=common_timestamp-common_timestamp",
-        Some(Entry::Plain),
-    ),
-    (
-        "keys=pid:ts0=common_timestamp.usecs:clock=mono",
-        Some(Entry::Plain),
-    ),
-    (
-        "keys=pid:ts0=common_timestamp.usecs,x=prio",
-        Some(Entry::Plain),
-    ),
+    ("keys=target_cpu:ts0=prio", SET),
+    ("keys=comm:ts0=prio", EXECUTE),
+    ("keys=pid:ts0=common_timestamp-common_timestamp", EXECUTE),
+    ("keys=pid:ts0=common_timestamp.usecs:clock=mono", EXECUTE),
+    ("keys=pid:ts0=common_timestamp.usecs,x=prio", EXECUTE),
 ];
 
 /// Triggers of `sched_switch`, and the path of their hits if a key of the variable is a number.
-/// Those with [`Entry::Trace`] are emitters.
-const READERS: [(&str, Option<Entry>); 19] = [
+/// Those with [`Tag::Trace`] are emitters.
+const READERS: [(&str, Entry); 19] = [
     (
         "keys=next_pid:lat=common_timestamp.usecs-$ts0",
-        Some(Entry::Latency),
+        LATENCY,
     ),
-    ("keys=next_pid:lat=common_timestamp-$ts0", Some(Entry::Latency)),
-    ("keys=next_pid:lat=$ts0", Some(Entry::Latency)),
-    ("keys=next_pid:lat=$ts0-next_prio", Some(Entry::Latency)),
-    ("keys=next_pid:lat=$ts0-7", Some(Entry::Latency)),
-    ("keys=next_pid:lat=next_prio-$ts0", Some(Entry::Latency)),
-    ("keys=next_pid:lat=next_prio+$ts0", Some(Entry::Plain)),
+    ("keys=next_pid:lat=common_timestamp-$ts0", LATENCY),
+    ("keys=next_pid:lat=$ts0", LATENCY),
+    ("keys=next_pid:lat=$ts0-next_prio", LATENCY),
+    ("keys=next_pid:lat=$ts0-7", LATENCY),
+    ("keys=next_pid:lat=next_prio-$ts0", LATENCY),
+    ("keys=next_pid:lat=next_prio+$ts0", EXECUTE),
     (
         "keys=next_pid:lat=$ts0:onmatch(sched.sched_waking).after(common_timestamp)",
-        Some(Entry::Plain),
+        EXECUTE,
     ),
     (
         "keys=next_pid:vals=common_timestamp.usecs-$ts0",
-        Some(Entry::Latency),
+        LATENCY,
     ),
     (
         "keys=next_pid:vals=(common_timestamp.usecs-$ts0).dist",
-        Some(Entry::Latency),
+        LATENCY,
     ),
     (
         "keys=next_pid:vals=(common_timestamp.usecs-$ts0).min:sort=next_pid",
-        Some(Entry::Latency),
+        LATENCY,
     ),
     (
         "keys=prev_pid:on(next_pid):vals=common_timestamp.usecs-$ts0",
-        Some(Entry::Latency),
+        LATENCY,
     ),
     (
         "keys=prev_pid:on(next_pid):lat=common_timestamp.usecs-$ts0 if next_prio < 120",
-        Some(Entry::Latency),
+        LATENCY.ranged(),
     ),
     (
         "keys=next_pid:lat=common_timestamp.usecs-$ts0:onmatch(sched.sched_waking).latency($lat,next_pid)",
-        Some(Entry::Trace),
+        TRACE,
     ),
     (
         "keys=next_pid:lat=common_timestamp.usecs-$ts0:onmatch(sched.sched_waking).latency($ts0,prev_pid)",
-        Some(Entry::Trace),
+        TRACE,
     ),
     (
         "keys=prev_pid:on(next_pid):lat=common_timestamp.usecs-$ts0:onmatch(sched.sched_waking).latency($lat,next_pid)",
-        Some(Entry::Trace),
+        TRACE,
     ),
     (
         "keys=next_pid:lat=common_timestamp.usecs-$ts0:onmax($lat).latency($lat,next_pid)",
-        Some(Entry::Plain),
+        EXECUTE,
     ),
     (
         "keys=next_pid:lat=common_timestamp.usecs-$ts0:onmatch(sched.sched_waking).task(next_comm,next_pid)",
-        Some(Entry::Plain),
+        EXECUTE,
     ),
     (
         "keys=next_pid:lat=common_timestamp.usecs-$ts0,x=next_prio",
-        Some(Entry::Plain),
+        EXECUTE,
     ),
 ];
 
@@ -202,22 +199,14 @@ fn entries() {
     for (setter, entry) in SETTERS {
         let world = world(setter, "keys=next_pid", &[]);
         let path = world.path("sched_waking");
-        assert!(
-            path == entry,
-            "{setter}: {:?}",
-            path.map(|path| path as u32)
-        );
+        assert_eq!(path, Some(entry), "{setter}");
     }
     for (reader, entry) in READERS {
         // With times of the same unit.
         let setter = SETTERS[usize::from(!reader.contains("usecs"))].0;
         let world = world(setter, reader, &[]);
         let path = world.path("sched_switch");
-        assert!(
-            path == entry,
-            "{reader}: {:?}",
-            path.map(|path| path as u32)
-        );
+        assert_eq!(path, Some(entry), "{reader}");
     }
 }
 

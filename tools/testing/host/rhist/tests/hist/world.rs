@@ -51,6 +51,7 @@ use rhist::hist::spec::target::Wide;
 use rhist::hist::spec::variable::ValueKind;
 use rhist::hist::Draft;
 use rhist::hist::Histogram;
+use rhist::hist::Tag;
 use rhist::hook::trigger;
 use rhist::hook::trigger::Entry;
 use rhist::hook::trigger::Site;
@@ -448,21 +449,17 @@ impl World {
                 assert!(!read.replace(true), "a hit has one time");
                 hit.context().time(Clock::Global)
             };
-            let leaf = trigger.is_leaf() || trigger.is_emitter();
-            let entry = trigger.entry().filter(|_| leaf);
-            let (preempt, record) = (hit.preempt(), hit.record());
-            let counted = match entry {
-                Some(Entry::Set) => {
-                    trigger.hit_set(preempt, record, clock);
-                    true
-                }
-                Some(Entry::Latency) => {
-                    trigger.hit_latency(preempt, record, clock);
-                    true
-                }
-                Some(Entry::Trace) => trigger.hit_trace(preempt, record, clock, hit.context()),
-                _ => false,
-            };
+            let (entry, preempt, record) = (trigger.entry(), hit.preempt(), hit.record());
+            let counted = entry.is_open()
+                && match entry.tag() {
+                    tag @ (Tag::Set | Tag::Latency) if trigger.is_leaf() => {
+                        trigger.hit_leaf(tag, entry, preempt, record, clock)
+                    }
+                    Tag::Trace if trigger.is_emitter() => {
+                        trigger.hit_emitter(preempt, record, clock, hit.context())
+                    }
+                    _ => false,
+                };
             if counted {
                 self.fast_hits.fetch_add(1, SeqCst);
                 return;
@@ -473,11 +470,11 @@ impl World {
         }
     }
 
-    /// How hits of `event` enter its only trigger: as a leaf, or as an emitter; `None` for the slow
-    /// path.
+    /// How hits of `event` enter its only trigger, as a leaf or as an emitter; `None` if it has
+    /// several.
     pub(crate) fn path(&self, event: &str) -> Option<Entry> {
         match &self.triggers(self.event(event))[..] {
-            [trigger] => trigger.entry(),
+            [trigger] => Some(trigger.entry()),
             _ => None,
         }
     }
@@ -670,7 +667,7 @@ impl Host for &World {
     }
 
     fn add(&self, event: usize, new: NewTrigger) -> KernelResult {
-        let trigger = HistTrigger::new(Place, new.data, new.code, new.filter, new.flags);
+        let trigger = HistTrigger::new(Place, new.data, new.compiled, new.filter, new.flags);
         let trigger = Arc::new(trigger, GFP_KERNEL)?;
         self.events[event].triggers.write().unwrap().push(trigger);
         Ok(())

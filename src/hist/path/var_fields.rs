@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Fast path of triggers that set or read one variable, such as latencies.
+//! Triggers that set or read one variable, such as latencies: what their hits need.
 //!
 //! Such a hit calls nothing that can be traced. That includes a `trace()` of up to six numbers if
 //! the only listener of the event is a histogram of rhist that is a leaf (`SynthTarget::leaf()`).
@@ -8,34 +8,41 @@
 //! passed to that histogram, without a tracepoint or a place in a ring buffer. Otherwise the hit
 //! takes the slow path, where the program is executed.
 
-use kernel::prelude::*;
-
-use super::{
-    key::KeyReader,
-    number::{
-        ColumnValue,
-        Operand,
-        Value, //
-    },
-    ActionCode,
-    Cell,
-    Import,
-    Program,
-    VarImport, //
+use kernel::{
+    prelude::*,
+    sync::Arc, //
 };
+
 use crate::{
     event::{
         Clock,
         Number,
         Scale, //
     },
-    hist::spec::{
-        target::{
-            Target,
-            Targets, //
+    hist::{
+        program::{
+            key::KeyReader,
+            number::{
+                ColumnValue,
+                DistributionCode,
+                Operand,
+                Value, //
+            },
+            ActionCode,
+            Cell,
+            Import,
+            Program, //
         },
-        variable::ValueKind, //
+        spec::{
+            target::{
+                Target,
+                Targets, //
+            },
+            variable::ValueKind, //
+        },
+        Histogram, //
     },
+    map::ColumnSet,
     trigger::Operator, //
 };
 
@@ -46,33 +53,43 @@ use crate::{
 /// All of it is decided when the program is compiled, so a hit needs neither a list, nor slots for
 /// the values of references, nor a context.
 pub(in crate::hist) struct VarFields {
-    pub(in crate::hist) key: Number,
-    pub(in crate::hist) import: Option<VarImport>,
-    pub(in crate::hist) value: VarValue,
-    pub(in crate::hist) used: Use,
+    pub(super) key: Number,
+    pub(super) import: Option<VarImport>,
+    pub(super) value: VarValue,
+    pub(super) used: Use,
     /// The values for the fields of the synthetic event.
-    pub(in crate::hist) trace: Option<TraceFields>,
+    pub(super) trace: Option<TraceFields>,
+}
+
+/// The variable of another histogram that a hit reads.
+pub(super) struct VarImport {
+    /// The number of the record that is the key of its element.
+    pub(super) on: Number,
+    pub(super) home: Arc<Histogram>,
+    pub(super) var: usize,
+    /// Whether reading it unsets it.
+    pub(super) once: bool,
 }
 
 /// The number that a hit computes.
 #[repr(u32)]
-pub(in crate::hist) enum VarValue {
+pub(super) enum VarValue {
     /// The time in microseconds, less the variable, if one is read.
     Usecs,
     Other(Difference),
 }
 
 /// A number, less another one if present.
-pub(in crate::hist) struct Difference {
-    pub(in crate::hist) left: VarOperand,
-    pub(in crate::hist) right: Option<VarOperand>,
+pub(super) struct Difference {
+    pub(super) left: VarOperand,
+    pub(super) right: Option<VarOperand>,
 }
 
 /// A number of a hit on the fast path. Times are read from [`Clock::Global`].
 // With a tag of its own: it takes nine instructions to test one that is inside the number.
 #[derive(Clone, Copy)]
 #[repr(u32)]
-pub(in crate::hist) enum VarOperand {
+pub(super) enum VarOperand {
     TimeInUsecs,
     Time,
     Reference,
@@ -82,22 +99,22 @@ pub(in crate::hist) enum VarOperand {
 
 /// The use of the number that a hit computes.
 #[repr(u32)]
-pub(in crate::hist) enum Use {
+pub(super) enum Use {
     /// It sets this variable.
     Variable(usize),
-    /// It updates the columns of the program's only value.
-    Columns,
+    /// It updates the columns of the only value, and is counted in its distribution.
+    Columns(ColumnSet, Option<DistributionCode>),
     /// None: the hit is only counted.
     None,
 }
 
 /// The values for the fields of a synthetic event, in their order.
-pub(in crate::hist) type TraceFields = KVec<TraceField>;
+pub(super) type TraceFields = KVec<TraceField>;
 
 /// The value for a field of a synthetic event.
 #[derive(Clone, Copy)]
 #[repr(u32)]
-pub(in crate::hist) enum TraceField {
+pub(super) enum TraceField {
     /// The number that the hit computes.
     Computed,
     Operand(VarOperand),
@@ -107,11 +124,10 @@ pub(in crate::hist) enum TraceField {
 const TRACE_FIELDS_MAX: usize = 6;
 
 /// Maximum number of words of its record: the fields and the head.
-pub(in crate::hist) const TRACE_WORDS: usize = 1 + TRACE_FIELDS_MAX;
+pub(super) const TRACE_WORDS: usize = 1 + TRACE_FIELDS_MAX;
 
 impl VarFields {
-    /// Compiles the fast path of `program`, which is complete otherwise. `None`: a hit needs more.
-    /// Fails with `ENOMEM`.
+    /// Describes the hits of `program`; `None` if they need more. Fails with `ENOMEM`.
     pub(super) fn new(program: &Program, targets: &Targets) -> Result<Option<Self>> {
         let (key, on) = match program.key {
             KeyReader::NumberFewRefs(key) => (key, key),
@@ -132,7 +148,14 @@ impl VarFields {
         let (value, used) = match (&program.stores[..], &program.values[..]) {
             ([], []) => (None, Use::None),
             ([store], []) => (Some(&store.value), Use::Variable(store.var)),
-            ([], [ColumnValue { value, .. }]) => (Some(value), Use::Columns),
+            ([], [value]) => {
+                let ColumnValue {
+                    value,
+                    columns,
+                    distribution,
+                } = value;
+                (Some(value), Use::Columns(*columns, *distribution))
+            }
             _ => return Ok(None),
         };
         let Some(value) = VarValue::new(value, slot) else {
@@ -153,6 +176,18 @@ impl VarFields {
             used,
             trace,
         }))
+    }
+}
+
+impl VarFields {
+    /// Returns whether a hit reads a variable of another histogram.
+    pub(super) fn reads(&self) -> bool {
+        self.import.is_some()
+    }
+
+    /// Returns whether a hit emits a synthetic event.
+    pub(super) fn emits(&self) -> bool {
+        self.trace.is_some()
     }
 }
 

@@ -13,7 +13,6 @@ use core::{
 
 use kernel::prelude::*;
 
-use super::elt::Elt;
 use crate::{
     event::{
         number::Numbers,
@@ -24,24 +23,25 @@ use crate::{
         Record,
         Scale, //
     },
+    map::Elt,
     sync::PreemptOff, //
 };
 
 /// A word of a key: a number of the record, and a mask for its bits.
 #[derive(Clone, Copy)]
-pub struct KeyWord {
+pub(in crate::hist) struct KeyWord {
     number: Number,
     mask: u64,
 }
 
 impl KeyWord {
     /// A word that is a whole number of the record.
-    pub const fn number(number: Number) -> Self {
+    pub(in crate::hist) const fn number(number: Number) -> Self {
         Self { number, mask: !0 }
     }
 
     /// The last eight characters of an array, at this offset. The last one is read as a NUL.
-    pub const fn tail(offset: u32) -> Self {
+    pub(in crate::hist) const fn tail(offset: u32) -> Self {
         Self {
             number: Number::new(NumberType::U64, offset),
             mask: u64::from_ne_bytes([!0, !0, !0, !0, !0, !0, !0, 0]),
@@ -126,7 +126,7 @@ impl<T: Copy, const N: usize> KeyWords<T, N> {
 /// A string field: a word of the record with the string's position (low half) and length in bytes
 /// (high half).
 #[derive(Clone, Copy)]
-pub struct TextField {
+pub(in crate::hist) struct TextField {
     pub(super) offset: u32,
     /// The offset in the record that positions are relative to.
     base: usize,
@@ -137,7 +137,7 @@ pub struct TextField {
 impl TextField {
     /// The string of the word at `offset`: see [`Record::data_loc`], and [`Record::rel_loc`] if
     /// `is_relative`. Only its first `max_bytes` are in a key.
-    pub const fn new(offset: u32, is_relative: bool, max_bytes: usize) -> Self {
+    pub(in crate::hist) const fn new(offset: u32, is_relative: bool, max_bytes: usize) -> Self {
         let base = match is_relative {
             true => offset as usize + size_of::<u32>(),
             false => 0,
@@ -200,7 +200,7 @@ pub(super) enum OtherForm {
 }
 
 /// The part of a record that is the key.
-pub enum KeyFields<'a> {
+pub(in crate::hist) enum KeyFields<'a> {
     /// Words at fixed places, and how they are scaled.
     Words(&'a [(KeyWord, Scale)]),
     /// A string.
@@ -336,7 +336,7 @@ impl OtherForm {
 /// # Invariants
 ///
 /// No field reaches beyond `end`.
-pub struct RecordFields {
+pub(in crate::hist) struct RecordFields {
     pub(super) key: KeyForm,
     values: KVec<Number>,
     /// Minimum length of the record in bytes.
@@ -351,11 +351,11 @@ impl RecordFields {
     pub(super) const NUMBERS32_MAX: usize = 8;
 
     /// Maximum number of words of a key.
-    pub const WIDE_MAX: usize = 16;
+    pub(in crate::hist) const WIDE_MAX: usize = 16;
 
     /// Fields for this key, and sums of `values`. `None`: the key has no words, or too many. Fails
     /// with `ENOMEM`.
-    pub fn new(key: &KeyFields<'_>, values: KVec<Number>) -> Result<Option<Self>> {
+    pub(in crate::hist) fn new(key: &KeyFields<'_>, values: KVec<Number>) -> Result<Option<Self>> {
         let ends = values.iter().map(|value| value.end());
         let end = ends.fold(key.end(), usize::max);
         let Some(key) = KeyForm::new(key)? else {
@@ -402,20 +402,19 @@ pub(super) struct Fields<'a> {
 }
 
 impl Fields<'_> {
-    /// Updates the columns of the element.
+    /// Updates the columns of the element, which are the hitcount and sums.
     #[inline(always)]
     pub(super) fn count(self, elt: Elt<'_>, preempt: PreemptOff<'_>) {
-        // SAFETY: Only fields are read.
-        let bytes = unsafe { self.unchecked() };
         // By value, so that it stays in registers.
         elt.update_sums(preempt, &self.fields.values, move |value| {
-            value.read(&bytes)
+            self.number(value)
         });
     }
 
-    /// Reads this number as a word of the key.
+    /// Reads one of the numbers.
     #[inline(always)]
     pub(super) fn number(self, number: &Number) -> u64 {
+        debug_assert!(number.end() <= self.fields.end);
         // SAFETY: It is one of the fields.
         number.read(&unsafe { self.unchecked() })
     }

@@ -1,31 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The fast path of triggers with variables: see [`VarFields`].
+//! Hits of triggers with one variable: see [`VarFields`].
 
+use super::var_fields::{
+    Difference,
+    TraceField,
+    TraceFields,
+    Use,
+    VarFields,
+    VarImport,
+    VarOperand,
+    VarValue,
+    TRACE_WORDS, //
+};
 use crate::{
     event::{
         Context,
         Record, //
     },
     hist::{
-        program::{
-            number::{
-                common_number,
-                ns_to_usecs,
-                recorded_number, //
-            },
-            vars::{
-                Difference,
-                TraceField,
-                TraceFields,
-                Use,
-                VarFields,
-                VarOperand,
-                VarValue,
-                TRACE_WORDS, //
-            },
-            Program,
-            VarImport, //
+        program::number::{
+            common_number,
+            ns_to_usecs,
+            recorded_number, //
         },
         spec::target::{
             SynthLeaf,
@@ -33,12 +30,13 @@ use crate::{
             Target,
             Targets, //
         },
-        Histogram, //
     },
     map::{
         Elt,
         FirstSlot,
-        Loss, //
+        Generation,
+        Loss,
+        Map, //
     },
     sync::PreemptOff, //
 };
@@ -79,121 +77,106 @@ impl<T: Fn() -> u64> Numbers<'_, T> {
 
 // Functions are called last, and rare work has functions of its own, so that hits save few
 // registers.
-impl Histogram {
+impl VarFields {
     /// Counts a hit of a trigger that neither reads a variable nor has an action. `clock` reads
-    /// [`Clock::Global`](crate::event::Clock), in ns. For a program of [`VarPath::Set`] only. Any
-    /// context, NMI included.
+    /// [`Clock::Global`](crate::event::Clock), in ns. Any context, NMI included.
     #[inline(always)]
-    pub fn hit_set<T: Fn() -> u64>(
+    pub(super) fn set<T: Fn() -> u64>(
         &self,
-        program: &Program,
+        map: &Map,
         record: Record<'_>,
         preempt: PreemptOff<'_>,
         clock: T,
     ) {
-        self.count_with_reference(program, record, preempt, 0, clock);
+        self.count_with_reference(map, record, preempt, 0, clock);
     }
 
-    /// Counts a hit of a trigger that reads a variable and lacks actions: like
-    /// [`Histogram::hit_set`], for [`VarPath::Latency`].
+    /// Counts a hit of a trigger that reads a variable and lacks actions: see [`VarFields::set`].
     #[inline(always)]
-    pub fn hit_latency<T: Fn() -> u64>(
+    pub(super) fn latency<T: Fn() -> u64>(
         &self,
-        program: &Program,
+        map: &Map,
         record: Record<'_>,
         preempt: PreemptOff<'_>,
         clock: T,
     ) {
-        let Some(fields) = &program.vars else {
-            return;
-        };
         // Each arm is a jump to another function: anything else would save registers first.
-        match fields.import_first_slot(record, preempt) {
+        match self.import_first_slot(record, preempt) {
             FirstSlot::Hit(Some(reference)) => {
-                self.hit_with_reference(program, record, preempt, reference, clock);
+                self.count_reference(map, record, preempt, reference, clock);
             }
-            FirstSlot::Hit(None) | FirstSlot::Empty => self.lose_unresolved(preempt),
-            FirstSlot::Other => self.hit_latency_slow(program, record, preempt, clock),
+            FirstSlot::Hit(None) | FirstSlot::Empty => lose_unresolved(map, preempt),
+            FirstSlot::Other => self.latency_slow(map, record, preempt, clock),
         }
     }
 
     /// Slow path: the variable is not in the first slot.
     #[inline(never)]
-    fn hit_latency_slow<T: Fn() -> u64>(
+    fn latency_slow<T: Fn() -> u64>(
         &self,
-        program: &Program,
+        map: &Map,
         record: Record<'_>,
         preempt: PreemptOff<'_>,
         clock: T,
     ) {
-        let fields = program.vars.as_ref();
-        match fields.and_then(|fields| fields.import(record, preempt)) {
-            Some(reference) => self.hit_with_reference(program, record, preempt, reference, clock),
-            None => self.lose_unresolved(preempt),
+        match self.import(record, preempt) {
+            Some(reference) => self.count_reference(map, record, preempt, reference, clock),
+            None => lose_unresolved(map, preempt),
         }
     }
 
-    /// Counts a hit whose variable is not set.
+    /// Out-of-line [`VarFields::count_with_reference`].
     #[inline(never)]
-    fn lose_unresolved(&self, preempt: PreemptOff<'_>) {
-        self.map.lose(preempt, Loss::Unresolved);
-    }
-
-    /// Out-of-line [`Histogram::count_with_reference`].
-    #[inline(never)]
-    fn hit_with_reference<T: Fn() -> u64>(
+    fn count_reference<T: Fn() -> u64>(
         &self,
-        program: &Program,
+        map: &Map,
         record: Record<'_>,
         preempt: PreemptOff<'_>,
         reference: u64,
         clock: T,
     ) {
-        self.count_with_reference(program, record, preempt, reference, clock);
+        self.count_with_reference(map, record, preempt, reference, clock);
     }
 
     /// Counts a hit without an action; `reference` is the value of its variable.
     #[inline(always)]
     fn count_with_reference<T: Fn() -> u64>(
         &self,
-        program: &Program,
+        map: &Map,
         record: Record<'_>,
         preempt: PreemptOff<'_>,
         reference: u64,
         clock: T,
     ) {
-        if let Some(fields) = &program.vars {
-            let numbers = Numbers {
-                record,
-                reference,
-                clock,
-            };
-            self.count_var(program, fields, &numbers, preempt);
-        }
+        let numbers = Numbers {
+            record,
+            reference,
+            clock,
+        };
+        self.count(map.read(preempt), &numbers, preempt);
     }
 
-    /// Counts a hit with an action: like [`Histogram::hit_set`], for [`VarPath::Trace`]. Returns
-    /// false, and has done nothing, if hits may nest in this one: the emitted event has listeners
-    /// other than a histogram. `context` is only used for its stack, if that event gets another
-    /// listener just then.
+    /// Counts a hit with an action: like [`VarFields::set`]. Returns false, and has done nothing,
+    /// if hits may nest in this one: the event that it emits has listeners other than a histogram.
+    /// `context` is only used for its stack, if that event gets another listener just then.
     #[inline(always)]
-    pub fn hit_trace<T: Fn() -> u64>(
+    pub(in crate::hist) fn trace<T: Fn() -> u64>(
         &self,
-        program: &Program,
+        map: &Map,
         targets: &Targets,
         record: Record<'_>,
         preempt: PreemptOff<'_>,
         clock: T,
         context: &dyn Context,
     ) -> bool {
-        let (Some(fields), Some(event)) = (&program.vars, targets.only_event()) else {
+        let (Some(event), Some(trace)) = (targets.only_event(), &self.trace) else {
             return false;
         };
-        let (Some(trace), Some(leaf)) = (&fields.trace, event.leaf(preempt)) else {
+        let Some(leaf) = event.leaf(preempt) else {
             return false;
         };
-        let Some(reference) = fields.import(record, preempt) else {
-            self.lose_unresolved(preempt);
+        let Some(reference) = self.import(record, preempt) else {
+            lose_unresolved(map, preempt);
             return true;
         };
         let numbers = Numbers {
@@ -202,9 +185,10 @@ impl Histogram {
             clock,
         };
         let emission = Emission { event, leaf, trace };
-        if let Some(computed) = self.count_var(program, fields, &numbers, preempt) {
+        let generation = map.read(preempt);
+        if let Some(computed) = self.count(generation, &numbers, preempt) {
             if !emission.emit(context, preempt, &numbers, computed) {
-                self.map.lose(preempt, Loss::Missed);
+                generation.lose(preempt, Loss::Missed);
             }
         }
         true
@@ -213,30 +197,32 @@ impl Histogram {
     /// Counts a hit with these inputs. Returns the number that it computes, unless the hit is
     /// dropped.
     #[inline(always)]
-    fn count_var<T: Fn() -> u64>(
+    fn count<T: Fn() -> u64>(
         &self,
-        program: &Program,
-        fields: &VarFields,
+        generation: &Generation,
         numbers: &Numbers<'_, T>,
         preempt: PreemptOff<'_>,
     ) -> Option<u64> {
-        let key = recorded_number(&fields.key, numbers.record);
-        let elt = match self.map.lookup_word_first_slot(preempt, key) {
+        let key = recorded_number(&self.key, numbers.record);
+        let elt = match generation.lookup_word_first_slot(key) {
             Some(elt) => elt,
-            None => self.insert_slow(preempt, key)?,
+            None => insert_slow(generation, preempt, key)?,
         };
-        match fields.used {
+        match &self.used {
             Use::Variable(var) => {
                 elt.count(preempt);
-                let computed = numbers.compute(&fields.value);
-                if !elt.set_var(var, computed) {
-                    self.map.lose(preempt, Loss::Missed);
+                let computed = numbers.compute(&self.value);
+                if !elt.set_var(*var, computed) {
+                    generation.lose(preempt, Loss::Missed);
                 }
                 Some(computed)
             }
-            Use::Columns => {
-                let computed = numbers.compute(&fields.value);
-                self.count_computed(program, preempt, elt, computed);
+            Use::Columns(columns, distribution) => {
+                let computed = numbers.compute(&self.value);
+                if let Some(distribution) = distribution {
+                    distribution.count(generation, preempt, elt.number(), computed);
+                }
+                elt.update_inline(preempt, &[computed], |&value| (value, *columns));
                 Some(computed)
             }
             Use::None => {
@@ -245,30 +231,22 @@ impl Histogram {
             }
         }
     }
+}
 
-    /// Slow path: the element is new, or not in the first slot of its path.
-    #[inline(never)]
-    fn insert_slow<'a>(&'a self, preempt: PreemptOff<'a>, key: u64) -> Option<Elt<'a>> {
-        self.map.insert_word(preempt, key)
-    }
+/// Slow path: the element is new, or not in the first slot of its path.
+#[inline(never)]
+fn insert_slow<'a>(
+    generation: &'a Generation,
+    preempt: PreemptOff<'a>,
+    key: u64,
+) -> Option<Elt<'a>> {
+    generation.insert_word(preempt, key)
+}
 
-    /// Updates the columns of the element with the number that the hit computed.
-    #[inline(always)]
-    fn count_computed(
-        &self,
-        program: &Program,
-        preempt: PreemptOff<'_>,
-        elt: Elt<'_>,
-        computed: u64,
-    ) {
-        let Some(value) = program.values.first() else {
-            return;
-        };
-        if let Some(distribution) = &value.distribution {
-            self.count_in_bucket(distribution, preempt, elt.number(), computed);
-        }
-        elt.update_inline(preempt, computed, value.columns);
-    }
+/// Counts a hit whose variable is not set.
+#[inline(never)]
+fn lose_unresolved(map: &Map, preempt: PreemptOff<'_>) {
+    map.read(preempt).lose(preempt, Loss::Unresolved);
 }
 
 /// A synthetic event to emit, and the histogram that is its only listener.
@@ -328,7 +306,7 @@ impl VarFields {
         match &self.import {
             Some(import) => {
                 let key = recorded_number(&import.on, record);
-                import.read(import.home.map.lookup_word(preempt, key)?)
+                import.read(import.home.map.read(preempt).lookup_word(key)?)
             }
             None => Some(0),
         }
@@ -347,7 +325,7 @@ impl VarFields {
         let Some(key) = common_number(&import.on, record) else {
             return FirstSlot::Other;
         };
-        match import.home.map.lookup_first_slot(preempt, key) {
+        match import.home.map.read(preempt).lookup_first_slot(key) {
             FirstSlot::Hit(elt) => FirstSlot::Hit(import.read(elt)),
             FirstSlot::Empty => FirstSlot::Empty,
             FirstSlot::Other => FirstSlot::Other,
