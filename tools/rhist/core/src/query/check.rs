@@ -2,8 +2,8 @@
 
 //! Finds faults in a question that the kernel would reject, as far as its events exist already.
 
-use super::Error;
-use super::Query;
+use super::error::Error;
+use super::model::Query;
 use super::subject;
 use crate::grammar::check_filter;
 use crate::grammar::check_key;

@@ -9,7 +9,7 @@ use object::ObjectSegment;
 use object::ObjectSymbol;
 use object::SymbolKind;
 
-use super::Error;
+use super::error::Error;
 use crate::problem::Problem;
 use crate::recipe::Measure;
 use crate::suggest;

@@ -6,10 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::ops::RangeInclusive;
 
-use super::Error;
-use super::Query;
-use super::one_line;
+use super::error::Error;
+use super::model::Query;
+use super::model::one_line;
 use super::words::Word;
 use super::words::split;
 use crate::problem::Problem;
@@ -19,7 +20,7 @@ use crate::suggest;
 use crate::tracefs::Backend;
 
 /// Limits of `--size`.
-const SIZE: std::ops::RangeInclusive<u32> = 65..=131_072;
+const SIZE: RangeInclusive<u32> = 65..=131_072;
 
 /// Message for options about output, or about a single run.
 const OF_A_RUN: &str =
@@ -243,7 +244,7 @@ impl<'a> QueryText<'a> {
             }
             let value = match (option.value, value) {
                 ("", None) => "",
-                ("", Some(_)) => return Err(self.problem(name, word, format!("--{} has no value", option.long))),
+                ("", Some(_)) => return Err(self.problem(name, word, format!("--{} takes no value", option.long))),
                 (_, Some(value)) => value,
                 (value_name, None) => match words
                     .next()
@@ -262,7 +263,7 @@ impl<'a> QueryText<'a> {
                 Use::List => values.extend(value.split(',').map(str::to_owned)),
                 _ if values.is_empty() => values.push(value.to_owned()),
                 _ => {
-                    let title = format!("--{} is there twice", option.long);
+                    let title = format!("--{} is given twice", option.long);
                     return Err(self.problem(name, word, title));
                 }
             }
@@ -307,14 +308,14 @@ impl<'a> QueryText<'a> {
             Ok(size) if SIZE.contains(&size) => Ok(size),
             _ => Err(fail(
                 &text,
-                format!("--size is from {} to {}", SIZE.start(), SIZE.end()),
+                format!("--size has to be from {} to {}", SIZE.start(), SIZE.end()),
             )),
         });
         let backend = given.one("backend").map(|text| match text.as_str() {
             "auto" => Ok(None),
             "rhist" => Ok(Some(Backend::Rhist)),
             "c" => Ok(Some(Backend::C)),
-            _ => Err(fail(&text, "--backend is auto, rhist or c".to_owned())),
+            _ => Err(fail(&text, "--backend has to be auto, rhist or c".to_owned())),
         });
         Ok(Query {
             by: given.list("by"),
