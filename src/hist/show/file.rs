@@ -32,13 +32,13 @@ pub(super) trait Printer: Send + Sync {
 /// rows may take a hundred times as much memory.
 pub struct HistFile {
     printer: &'static dyn Printer,
-    hists: KVec<Shown>,
+    hists: KVec<Section>,
     /// The next row to show: index of the histogram, index of the row.
     next: (usize, usize),
 }
 
-/// A histogram of the file.
-struct Shown {
+/// A histogram of the file, below its heading.
+struct Section {
     heading: Text,
     snapshot: Snapshot,
 }
@@ -55,7 +55,7 @@ impl HistFile {
         for (n, view) in views.enumerate() {
             let mut text = Text::new();
             heading(&mut text, &view, n)?;
-            let hist = Shown {
+            let hist = Section {
                 heading: text,
                 snapshot: Snapshot::take(view.hist, &|| view.names.check_signal())?,
             };
