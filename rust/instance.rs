@@ -66,7 +66,7 @@ impl Instance {
         // SAFETY: `dir` is a local variable.
         let tr = from_err_ptr(unsafe { bindings::rhist_instance_create(&mut dir) }).inspect_err(|&err| {
             if err == EBUSY {
-                pr_err!("instances/rhist is not rhist's: remove it with rmdir, then load rhist again\n");
+                pr_err!("instances/rhist was not made by rhist: remove it with rmdir, then load rhist again\n");
             }
         })?;
         // INVARIANT: `rhist_instance_create()` returns an instance with a reference, and its
@@ -79,7 +79,7 @@ impl Instance {
         };
         instance.shrink();
         if let Err(err) = instance.set_trigger(c"traceoff") {
-            pr_warn!("events without a probe of rhist's take longer: no pages for their records: {err:?}\n");
+            pr_warn!("events without a probe of rhist's are slower, since the kernel has no pages for their records: {err:?}\n");
         }
         Ok(instance)
     }

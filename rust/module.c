@@ -26,7 +26,7 @@ struct rhist_parameters rhist_parameters __ro_after_init = {
 	module_param_named(name, rhist_parameters.name, type, 0);	\
 	MODULE_PARM_DESC(name, description)
 
-PARAMETER(probes, bool, "Events have probes of rhist's, as far as there are some (default: 1)");
+PARAMETER(probes, bool, "Count events of the kernel with rhist's own probes, which are faster (default: 1)");
 PARAMETER(user_events_data_mode, ushort, "Permission bits of user_events_data and /dev/user_events (default: 0640)");
 PARAMETER(user_events_status_mode, ushort, "Permission bits of user_events_status (default: 0440)");
 PARAMETER(user_events_uid, uint, "Owner of both files (default: that of the tracing directory)");
@@ -34,6 +34,6 @@ PARAMETER(user_events_gid, uint, "Group of both files (default: that of the trac
 PARAMETER(user_events_lossy, bool,
 	  "Payloads that are too long are lost, as in the kernel, without an error (default: 0)");
 PARAMETER(user_events_status_bits, bool,
-	  "user_events_status tells the bit of each event, as the original one did (default: 1)");
+	  "user_events_status shows the bit of each event, as before Linux 6.4 (default: 1)");
 PARAMETER(stack_check, uint,
-	  "How many stacks are walked to one that is compared with the kernel's unwinder; 0: it walks all (default: 4096)");
+	  "Of this many stacks, one is compared with the kernel's unwinder; 0: the unwinder walks all (default: 4096)");

@@ -380,7 +380,7 @@ impl Watcher for UserEvents {
         }
         // The child is left without enable bits then, as with the kernel's own user events.
         if let Err(error) = copied {
-            kernel::pr_notice_once!("a forked process has no enable bits ({error:?})\n");
+            kernel::pr_notice_once!("a forked process starts without enable bits: {error:?}\n");
         }
     }
 }
@@ -399,8 +399,8 @@ impl Service {
         let events = UserEvents::new(instance.clone(), settings)?;
         let watch = Watch::new(events.clone())?;
         let commands = DynamicEvents::new(instance, events.clone());
-        if commands.is_err() {
-            pr_warn!("dynamic_events does not take u: commands\n");
+        if let Err(error) = &commands {
+            pr_warn!("dynamic_events does not accept u: commands: {error:?}\n");
         }
         Ok(Self {
             watch: Some(watch),

@@ -539,7 +539,7 @@ static void instance(void)
 	before = slurp(kb);
 	error = load();
 	ok(error == -EBUSY && !loaded(), "not loaded if somebody has made an instance of this name");
-	ok(klogctl(3, log, sizeof(log) - 1) > 0 && strstr(log, "instances/rhist is not rhist's"), "the log says why");
+	ok(klogctl(3, log, sizeof(log) - 1) > 0 && strstr(log, "instances/rhist was not made by rhist"), "the log says why");
 	after = slurp(kb);
 	ok(before && after && !strcmp(before, after) && !access(pathf("%s/events/sched", dir), F_OK),
 	   "it is as it was");
