@@ -46,7 +46,7 @@ pub(crate) fn use_lockless() {
 
 /// Returns whether the clock `global` is read without a lock. Any context.
 pub(crate) fn is_lockless() -> bool {
-    // SAFETY: Any context.
+    // SAFETY: The function only reads a flag.
     unsafe { bindings::rhist_clock_is_lockless() }
 }
 

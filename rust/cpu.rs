@@ -14,32 +14,32 @@ use kernel::{
 /// Any context, NMI included. Stays valid while preemption is off.
 #[inline]
 pub(crate) fn current() -> usize {
-    // SAFETY: No requirements.
+    // SAFETY: The function only reads the number of this CPU, in any context.
     unsafe { bindings::rhist_cpu() as usize }
 }
 
 /// Orders all accesses to memory before it against all after it, on all CPUs (`smp_mb()`). Any
 /// context, NMI included.
 pub(crate) fn smp_mb() {
-    // SAFETY: No requirements.
+    // SAFETY: The function is a barrier and accesses nothing.
     unsafe { bindings::rhist_smp_mb() }
 }
 
 /// One more than the highest number that a CPU can have (`nr_cpu_ids`).
 pub(crate) fn count() -> usize {
-    // SAFETY: No requirements.
+    // SAFETY: The function reads a number that is constant after boot.
     unsafe { bindings::rhist_nr_cpu_ids() as usize }
 }
 
 /// One more than the highest number of a CPU that is online now.
 pub(crate) fn online_end() -> usize {
-    // SAFETY: No requirements.
+    // SAFETY: The function only reads the mask of CPUs, which may change meanwhile.
     unsafe { bindings::rhist_online_end() as usize }
 }
 
 /// Returns the node whose memory is near a CPU, which may not be present yet.
 pub(crate) fn node(cpu: usize) -> NumaNode {
-    // SAFETY: No requirements.
+    // SAFETY: The function only reads a table, and checks the number of the CPU.
     let node = unsafe { bindings::rhist_cpu_to_node(cpu as u32) };
     NumaNode::new(node).unwrap_or(NumaNode::NO_NODE)
 }

@@ -35,7 +35,7 @@ pub(crate) fn is_user(address: usize, size: usize) -> bool {
 /// Returns the number of bytes of memory that can be allocated without swapping, as far as the
 /// kernel knows.
 pub(crate) fn available() -> usize {
-    // SAFETY: No requirements.
+    // SAFETY: The function only reads counters, in any context.
     let pages = unsafe { bindings::rhist_available_pages() };
     usize::try_from(pages)
         .unwrap_or(0)

@@ -192,7 +192,9 @@ macro_rules! probe_entry_points {
             size: usize,
             cpu: u32,
         ) {
-            // SAFETY: The probes in C fulfil these requirements: see `rust/probe/record.h`.
+            // SAFETY: A probe passes the data that it is registered with, which is in a callback
+            // for this receiver, its own record, and the CPU, with preemption off
+            // (`rhist_record_end()`).
             unsafe { $crate::rust::source::probe::hit::<$receiver>(probed, record, size, cpu) }
         }
 
@@ -210,8 +212,8 @@ macro_rules! probe_entry_points {
             cpu: u32,
             frame: *const $crate::rust::source::probe::ProbeFrame,
         ) {
-            // SAFETY: `rhist_probe_hit_slow()` fulfils these requirements: see
-            // `rust/probe/record.c`.
+            // SAFETY: `rhist_probe_hit_slow()` passes the data and the record of the probe, which
+            // is complete by now, the CPU, and the frame of its caller.
             unsafe {
                 $crate::rust::source::probe::hit_all::<$receiver>(probed, record, size, cpu, frame)
             }
@@ -231,8 +233,8 @@ macro_rules! probe_entry_points {
             cpu: u32,
             frame: *const $crate::rust::source::probe::ProbeFrame,
         ) {
-            // SAFETY: `rhist_trigger_hit_slow()` fulfils these requirements: see
-            // `rust/event/event_file.c`.
+            // SAFETY: `rhist_trigger_hit_slow()` passes the receiver and the record that the hit of
+            // the trigger has, the CPU, and the frame of its caller.
             unsafe {
                 $crate::rust::source::trigger::hit_all::<$receiver>(
                     receiver, record, size, cpu, frame,
@@ -248,7 +250,8 @@ macro_rules! probe_entry_points {
         #[no_mangle]
         #[cold]
         unsafe extern "C" fn rhist_probe_lost(probed: *const $crate::rust::source::probe::Probed) {
-            // SAFETY: The probes in C fulfil these requirements: see `rust/probe/record.h`.
+            // SAFETY: A probe passes the data that it is registered with, which is in a callback
+            // for this receiver.
             unsafe { $crate::rust::source::probe::lost::<$receiver>(probed) }
         }
     };
@@ -296,7 +299,8 @@ pub(crate) unsafe fn hit<R: Receiver>(
         let record = unsafe { slice::from_raw_parts(record.cast_const().cast(), size) };
         return receiver.hit_leaf(leaf, preempt, record);
     }
-    // SAFETY: Both have the requirements of this function, and the hit has not been counted.
+    // SAFETY: The caller guarantees that `probed` is in a callback, the record has `size` bytes for
+    // this hit alone, and `cpu` is the current one. The hit has not been counted.
     unsafe {
         match receiver.emitter(preempt) {
             Some(emitter) => hit_emitter::<R>(probed, emitter, record, size, cpu),

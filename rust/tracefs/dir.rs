@@ -85,10 +85,11 @@ unsafe fn lookup_name<'a>(dentry: *mut bindings::dentry) -> &'a [u8] {
 ///
 /// # Safety
 ///
-/// As for [`lookup_name`].
+/// `dentry` must be valid, and `i_rwsem` of its directory held.
 unsafe fn copied_name(dentry: *mut bindings::dentry) -> Result<KVec<u8>> {
     let mut copy = KVec::new();
-    // SAFETY: The caller guarantees the requirements of `lookup_name`, which are the same.
+    // SAFETY: The caller guarantees that the dentry is valid and its directory locked, so the name
+    // stays as it is until it is copied.
     copy.extend_from_slice(unsafe { lookup_name(dentry) }, GFP_KERNEL)?;
     Ok(copy)
 }

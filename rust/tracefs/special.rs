@@ -62,7 +62,7 @@ pub(crate) struct SpecialFops {
 // SAFETY: By the type invariant `special` is an `Arc<S>`, and `S: Special` implies `Send` and
 // `Sync`. The operations are constant.
 unsafe impl Send for SpecialFops {}
-// SAFETY: As for `Send`: a shared reference only gives shared access to the `S`.
+// SAFETY: A shared reference only gives shared access to the `S`, which is `Sync` (`Special`).
 unsafe impl Sync for SpecialFops {}
 
 impl SpecialFops {
