@@ -408,21 +408,6 @@ static void odd_writes(void)
 	close(fd);
 }
 
-/* Replaces \\xNN by that byte. */
-static void unescape(char *line)
-{
-	char *to = line;
-	unsigned int byte;
-
-	for (const char *from = line; *from; to++) {
-		bool hex = sscanf(from, "\\x%2x", &byte) == 1;
-
-		*to = hex ? (char)byte : *from;
-		from += hex ? 4 : 1;
-	}
-	*to = 0;
-}
-
 /*
  * Gives the command of a row to both sides. The errno is the row's. Where C logs something, its
  * sentence is the row's with its caret, and ours is the same (errorlog.h), or it begins the row's,
@@ -482,7 +467,7 @@ static void table(void)
 	while ((line = strsep(&rest, "\n"))) {
 		char *event = strsep(&line, "\t"), *error = strsep(&line, "\t"), *marked = strsep(&line, "\t");
 
-		if (*event == '#' || !line || !strcmp(event, "filter") || !strncmp(event, "host", 4))
+		if (*event == '#' || !line || (strcmp(event, "fields") && !strchr(event, '/')))
 			continue;
 		unescape(marked);
 		event = strcmp(event, "fields") ? event : "synthetic/rhist_errors";

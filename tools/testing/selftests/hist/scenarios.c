@@ -1149,21 +1149,6 @@ static enum verdict run(const struct scene *scene)
 	return verdict;
 }
 
-/* Replaces \\xNN by that byte, as escaped() writes it. Returns the length. */
-static size_t unescape(char *line)
-{
-	char *to = line;
-	unsigned int byte;
-
-	for (const char *from = line; *from; to++) {
-		bool hex = sscanf(from, "\\x%2x", &byte) == 1;
-
-		*to = hex ? (char)byte : *from;
-		from += hex ? 4 : 1;
-	}
-	return to - line;
-}
-
 /* Plays a scene from a file, and starts another one. */
 static void end_scene(struct scene *scene, const char *name)
 {

@@ -518,6 +518,22 @@ __maybe static char *escaped(const char *bytes, size_t len)
 	return line;
 }
 
+/* Replaces each \xNN in a line by that byte, in place. Returns the length. */
+__maybe static size_t unescape(char *line)
+{
+	char *to = line;
+	unsigned int byte;
+
+	for (const char *from = line; *from; to++) {
+		bool hex = sscanf(from, "\\x%2x", &byte) == 1;
+
+		*to = hex ? (char)byte : *from;
+		from += hex ? 4 : 1;
+	}
+	*to = 0;
+	return to - line;
+}
+
 static int kernel_log = -1;
 static regex_t kernel_fault;
 

@@ -6,33 +6,13 @@ use kernel::error::code::*;
 use kernel::error::Error as Errno;
 use rhist::event::EventDesc;
 use rhist::trigger::Error;
-use rhist::trigger::ErrorText;
 use rhist::trigger::ErrorText::*;
 use rhist::trigger::HintText;
 use rhist::trigger::HintText::*;
 use rhist::trigger::Trigger;
 
 use super::events::*;
-
-/// Error of `params`: the sentence, if any, the text at the caret, and the errno.
-fn error<'a>(event: &EventDesc, params: &'a str) -> (Option<ErrorText>, &'a str, Errno) {
-    let Err(error) = build(event, params) else {
-        panic!("{params} is taken");
-    };
-    let at = error.caret.checked_sub("hist:".len());
-    (error.text, at.map_or("", |at| &params[at..]), error.errno)
-}
-
-/// Checks the errors of `cases`: the parameters, the sentence, the text at the caret.
-fn check(event: &EventDesc, cases: &[(&str, ErrorText, &str)]) {
-    for &(params, text, at) in cases {
-        assert_eq!(
-            error(event, params),
-            (Some(text), at, text.errno()),
-            "{params}"
-        );
-    }
-}
+use super::table;
 
 /// Checks an error that C does not log: the sentence, and the place of the caret, which a `^`
 /// marks.
@@ -47,31 +27,24 @@ fn own(event: &EventDesc, marked: &str, text: HintText, errno: Errno) {
 }
 
 #[test]
-fn fields_that_are_not_there() {
-    check(
-        &sched_waking(),
-        &[
-            ("keys=nosuch", FieldNotFound, "nosuch"),
-            ("keys=nosuch:size=100", FieldNotFound, "nosuch:size=100"),
-            ("keys=pid:vals=nosuch", FieldNotFound, "nosuch"),
-            ("keys=common_nosuch", FieldNotFound, "common_nosuch"),
-            ("keys=a.b.nosuch", FieldNotFound, "nosuch"),
-            ("keys=common_pid.b.hex", FieldNotFound, "hex"),
-            // The caret goes to the first occurrence of the text, wherever that is.
-            ("keys=key", FieldNotFound, "keys=key"),
-            ("keys=nosuch.hex", FieldNotFound, "nosuch.hex"),
-            ("keys=pid-nosuch", FieldNotFound, "nosuch"),
-            // Reported before unsupported parts.
-            ("keys=pid,nosuch", FieldNotFound, "nosuch"),
-            ("keys=nosuch:vals=prio", FieldNotFound, "nosuch:vals=prio"),
-            ("keys=nosuch if pid > 1", FieldNotFound, "nosuch if pid > 1"),
-        ],
-    );
-    // The caret of an empty name is at the start.
-    assert_eq!(
-        error(&sched_waking(), "keys=pid,"),
-        (Some(FieldNotFound), "", EINVAL)
-    );
+fn errors() {
+    for (event, name) in [(zoo(), "zoo"), (sched_waking(), "sched/sched_waking")] {
+        for row in table::rows(&[name]) {
+            let command = String::from_utf8(row.command).unwrap();
+            let Err(error) = build(&event, &command["hist:".len()..]) else {
+                panic!("{command} is taken");
+            };
+            let Some(text) = error.text else {
+                let mut own = HintText::ALL.iter();
+                let own = own.find(|own| own.as_str() == row.sentence);
+                let expected = Error::own(*own.expect(&command), row.caret).with(row.errno);
+                assert_eq!(error, expected, "{command}");
+                continue;
+            };
+            let found = (text.as_str(), error.caret, error.errno);
+            assert_eq!(found, (row.sentence, row.caret, row.errno), "{command}");
+        }
+    }
 }
 
 #[test]
@@ -92,131 +65,8 @@ fn generic_fields_have_no_bytes() {
 }
 
 #[test]
-fn fields_that_c_has_no_function_for() {
-    for name in ["args", "ip", "args.hex", "ip.sym", "args.log2"] {
-        for params in [format!("keys=^{name}"), format!("keys=u8:vals=^{name}")] {
-            if params.contains("vals") && name.contains('.') && !name.ends_with("hex") {
-                continue;
-            }
-            own(&zoo(), &params, NoFunction, ENOMEM);
-        }
-    }
-}
-
-#[test]
-fn keys_that_are_too_long() {
-    hist(&zoo(), "keys=fits");
-    own(&zoo(), "keys=^long", KeysTooLong, EINVAL);
-    own(&zoo(), "keys=dyn,^rel", KeysTooLong, EINVAL);
-    own(&zoo(), "keys=fits,^u8", KeysTooLong, EINVAL);
-    own(&zoo(), "keys=dyn,^common_comm", KeysTooLong, EINVAL);
-}
-
-#[test]
-fn modifiers() {
-    check(
-        &zoo(),
-        &[
-            ("keys=u8.nosuch", BadFieldModifier, "nosuch"),
-            ("keys=u8.execname", BadFieldModifier, "execname"),
-            ("keys=u8.buckets=0", BadFieldModifier, "0"),
-            ("keys=u8.percent", BadFieldModifier, "percent"),
-            ("keys=nosuch.nosuchmod", BadFieldModifier, "nosuchmod"),
-            ("keys=u8.stacktrace", BadFieldModifier, "u8.stacktrace"),
-            ("keys=cpu.stacktrace", BadFieldModifier, "cpu.stacktrace"),
-            (
-                "keys=stacktrace.stacktrace",
-                BadFieldModifier,
-                "stacktrace.stacktrace",
-            ),
-            ("keys=u8:vals=u16.log2", BadFieldModifier, "u16.log2"),
-            (
-                "keys=u8:vals=u16.buckets=3",
-                BadFieldModifier,
-                "u16.buckets=3",
-            ),
-            ("keys=u8:vals=u16.sym", BadFieldModifier, "u16.sym"),
-            ("keys=u8:vals=u16.syscall", BadFieldModifier, "u16.syscall"),
-            (
-                "keys=u8:vals=common_stacktrace",
-                BadFieldModifier,
-                "common_stacktrace",
-            ),
-            ("keys=u8:vals=stack", BadFieldModifier, "stack"),
-            // C computes with something.
-            ("keys=stack+1", InvalidStrOperand, "stack+1"),
-            (
-                "keys=1-common_stacktrace",
-                InvalidStrOperand,
-                "common_stacktrace",
-            ),
-            // C accepts these two, and computes with addresses.
-            ("keys=even.log2", BadFieldModifier, "log2"),
-            ("keys=dyn.buckets=9", BadFieldModifier, "buckets=9"),
-            ("keys=u8:x=u16.log2", BadFieldModifier, "u16.log2"),
-            ("keys=u8:x=u16.percent", BadFieldModifier, "percent"),
-        ],
-    );
-    assert_eq!(
-        error(&zoo(), "keys=u8."),
-        (Some(BadFieldModifier), "", EINVAL)
-    );
-}
-
-#[test]
-fn sort_keys() {
-    check(
-        &sched_waking(),
-        &[
-            ("keys=pid:sort=prio", InvalidSortField, "prio"),
-            ("keys=pid:sort=pid.up", InvalidSortModifier, "up"),
-            ("keys=pid:sort=hitcount.up", InvalidSortModifier, "up"),
-            // The name is checked first.
-            ("keys=pid:sort=prio.up", InvalidSortField, "prio.up"),
-            ("keys=pid:sort=,pid", EmptySortField, "sort=,pid"),
-            (
-                "keys=pid:sort=.ascending",
-                EmptySortField,
-                "sort=.ascending",
-            ),
-            (
-                "keys=pid:sort=pid,pid,pid",
-                TooManySortFields,
-                "sort=pid,pid,pid",
-            ),
-            // Fields come before sort keys.
-            ("sort=nosuch:keys=nosort", FieldNotFound, "nosort"),
-        ],
-    );
-}
-
-#[test]
 fn operands() {
-    check(
-        &zoo(),
-        &[
-            ("keys=even+u8", InvalidStrOperand, "even+u8"),
-            ("keys=u8+dyn", InvalidStrOperand, "dyn"),
-            (
-                "keys=u8:x=-(common_comm)",
-                InvalidStrOperand,
-                "common_comm)",
-            ),
-            ("keys=u8+u16+nosuch", FieldNotFound, "nosuch"),
-            ("keys=u8/0", DivisionByZero, "0"),
-            ("keys=u8:vals=u16*2/0x0", DivisionByZero, "0x0"),
-            ("keys=6/0", DivisionByZero, "0"),
-        ],
-    );
-    // C does not name the field.
-    for params in [
-        "keys=u8.usecs+1",
-        "keys=u8-u16.usecs",
-        "keys=u8.usecs+u16.usecs+1",
-    ] {
-        let expected = (Some(TimestampMismatch), "", EINVAL);
-        assert_eq!(error(&zoo(), params), expected, "{params}");
-    }
+    hist(&zoo(), "keys=fits");
     hist(&zoo(), "keys=u8.usecs-u16.usecs");
     // The text of an expression may have 255 bytes.
     let name = "n".repeat(126);
@@ -243,44 +93,6 @@ fn operands() {
         ExprTooLong,
         E2BIG,
     );
-}
-
-#[test]
-fn nohitcount_needs_a_value() {
-    let expected = (Some(NeedNohcVal), "", ENOENT);
-    assert_eq!(error(&sched_waking(), "keys=pid:nohitcount"), expected);
-    assert_eq!(
-        error(&sched_waking(), "keys=pid:vals=hitcount:NOHC"),
-        expected
-    );
-}
-
-#[test]
-fn counts() {
-    own(
-        &zoo(),
-        "keys=u8,u16,u32,u64,u8,u16,u32,u64,^u8",
-        TooManyKeys,
-        EINVAL,
-    );
-    own(
-        &zoo(),
-        "keys=u8:vals=u8,u16,u32,u64,u8,u16,u32,u64,^u8",
-        TooManyVals,
-        EINVAL,
-    );
-}
-
-#[test]
-fn strings_as_values() {
-    for params in [
-        "keys=u8:vals=^even",
-        "keys=u8:vals=^common_comm",
-        "keys=u8:vals=^dyn.hex",
-        "keys=u8:x=u8:vals=^dyn,odd if u8",
-    ] {
-        own(&zoo(), params, StringValue, EINVAL);
-    }
 }
 
 #[test]
@@ -311,55 +123,6 @@ fn references() {
         let found = (error.text, error.caret, error.errno);
         assert_eq!(found, (Some(text), caret(culprit), EINVAL), "{params}");
     }
-    // A variable of the same trigger is replaced by its definition, which is checked then.
-    check(
-        &event,
-        &[
-            ("keys=u8:y=$x:x=nosuch", FieldNotFound, "nosuch"),
-            ("keys=u8:vals=$x:x=5", FieldNotFound, "5"),
-            (
-                "keys=u8:vals=$x:x=u16.log2",
-                BadFieldModifier,
-                "$x:x=u16.log2",
-            ),
-            (
-                "keys=u8+$x:x=common_comm",
-                InvalidStrOperand,
-                "$x:x=common_comm",
-            ),
-            ("keys=u8:x=u16:sort=x", InvalidSortField, "x=u16:sort=x"),
-        ],
-    );
-}
-
-/// An event that a handler names is looked up before its action is, and both before the fields.
-#[test]
-fn events_of_handlers() {
-    check(
-        &zoo(),
-        &[
-            (
-                "keys=nofield:onmatch(sched.nosuch).trace()",
-                InvalidSubsysEvent,
-                "nosuch).trace()",
-            ),
-            (
-                "keys=nofield:onmatch(nosuch.sched_switch).trace()",
-                InvalidSubsysEvent,
-                "sched_switch).trace()",
-            ),
-            (
-                "keys=nofield:onmatch(sched.sched_switch).trace()",
-                InvalidParam,
-                "",
-            ),
-            (
-                "keys=nofield:onmatch(sched.sched_switch).trace(ev,u8)",
-                FieldNotFound,
-                "nofield:onmatch(sched.sched_switch).trace(ev,u8)",
-            ),
-        ],
-    );
 }
 
 #[test]
@@ -390,15 +153,6 @@ fn clocks() {
             (Some(SetClockFail), caret, EINVAL)
         );
     }
-    // Times in different units cannot be combined.
-    check(
-        &event,
-        &[(
-            "keys=common_timestamp.usecs-common_timestamp",
-            TimestampMismatch,
-            "",
-        )],
-    );
 }
 
 #[test]

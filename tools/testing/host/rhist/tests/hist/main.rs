@@ -30,6 +30,8 @@ mod render;
 mod scenario;
 mod scenarios;
 mod sort;
+#[path = "../table/mod.rs"]
+mod table;
 mod triggers;
 mod vars;
 mod world;
