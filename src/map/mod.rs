@@ -343,9 +343,9 @@ struct Replacing<'a>(&'a Atomic<u32>);
 impl<'a> Replacing<'a> {
     /// Takes the right. Fails with `EBUSY` if another task has it.
     fn begin(replacing: &'a Atomic<u32>) -> Result<Self> {
-        match replacing.xchg(1, Acquire) {
-            0 => Ok(Self(replacing)),
-            _ => Err(EBUSY),
+        match replacing.cmpxchg(0, 1, Acquire) {
+            Ok(_) => Ok(Self(replacing)),
+            Err(_) => Err(EBUSY),
         }
     }
 }

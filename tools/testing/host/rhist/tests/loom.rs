@@ -6,6 +6,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 
+use kernel::error::code::EBUSY;
 use kernel::interrupt;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
@@ -44,8 +45,8 @@ fn long_model(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
     model(preemptions - usize::from(short), f);
 }
 
-fn map(bits: u32, key_size: usize) -> Arc<Map> {
-    let shape = Shape {
+fn shape(bits: u32, key_size: usize) -> Shape<'static> {
+    Shape {
         bits,
         key_size,
         columns: &[Column::Hits],
@@ -54,8 +55,11 @@ fn map(bits: u32, key_size: usize) -> Arc<Map> {
         side: 0,
         cpus: Cpus::uniform(3),
         seed: 1,
-    };
-    Arc::new(Map::new(shape).unwrap())
+    }
+}
+
+fn map(bits: u32, key_size: usize) -> Arc<Map> {
+    Arc::new(Map::new(shape(bits, key_size)).unwrap())
 }
 
 /// Notes which outcomes some execution of a model had, to show that both can happen.
@@ -572,6 +576,136 @@ fn replace_hit_insert() {
 #[test]
 fn replace_insert_insert_on_a_full_table() {
     replaced(1, 0, &[], &[7, 8]);
+}
+
+/// A hit is interrupted at each of its atomic operations in turn by another one on its CPU, while a
+/// task replaces the slots. No hit is lost, and no key gets two elements.
+fn replaced_interrupted(bits: u32, first: u64, second: u64) {
+    let tables = Outcomes::new();
+    let mut points = 0;
+    loop {
+        let outcomes = Outcomes::new();
+        let (seen, seen_tables) = (outcomes.clone(), tables.clone());
+        model(2, move || {
+            let map = map(bits, 8);
+            let handler = {
+                let (map, tables) = (map.clone(), seen_tables.clone());
+                move || {
+                    hit(&map, 0, second);
+                    tables.note(map.contents().is_being_replaced());
+                }
+            };
+            let task = {
+                let map = map.clone();
+                thread::spawn(move || map.replace_table(bits).unwrap())
+            };
+            let (_, came) = interrupt::at(points, handler, || hit(&map, 0, first));
+            task.join().unwrap();
+            seen.note(came);
+            if came {
+                assert_complete(&map, 2, 1 + usize::from(first != second));
+            }
+        });
+        if !outcomes.any(true) {
+            break;
+        }
+        points += 1;
+    }
+    // An insertion in the next table has passed the sealed slot of the first one.
+    assert!(points >= 12, "{points} points of interruption");
+    tables.assert_both();
+}
+
+#[test]
+fn replace_insert_interrupted_by_the_same_key() {
+    replaced_interrupted(0, 7, 7);
+}
+
+#[test]
+fn replace_insert_interrupted_by_another_key() {
+    replaced_interrupted(1, 7, 8);
+}
+
+/// Two keys, and one place.
+#[test]
+fn replace_insert_interrupted_on_a_full_table() {
+    replaced_interrupted(0, 7, 8);
+}
+
+/// One task takes an interval, and another one replaces the slots. They take turns, or one of them
+/// fails with `EBUSY` and succeeds later. Each hit is in exactly one interval, and the key has one
+/// element.
+#[test]
+fn interval_beside_replacement() {
+    // Both done, no interval, no replacement.
+    let outcomes = std::sync::Arc::new([const { AtomicBool::new(false) }; 3]);
+    let seen = outcomes.clone();
+    model(1, move || {
+        let map = map(0, 8);
+        let replacing = {
+            let map = map.clone();
+            thread::spawn(move || map.replace_table(0))
+        };
+        hit(&map, 0, 7);
+        let taken = map.take_interval();
+        hit(&map, 0, 7);
+        let counted = taken.as_ref().map_or(0, |first| first.hits());
+        let replaced = replacing.join().unwrap();
+        let outcome = match (taken.as_ref().err(), replaced) {
+            (None, Ok(())) => 0,
+            (Some(&EBUSY), Ok(())) => 1,
+            (None, Err(EBUSY)) => 2,
+            both => panic!("{both:?}"),
+        };
+        seen[outcome].store(true, Ordering::Relaxed);
+        let rest = match (taken, replaced) {
+            (Ok(first), replaced) => {
+                assert_eq!((first.hits(), first.is_being_replaced()), (1, false));
+                if replaced.is_err() {
+                    map.replace_table(0).unwrap();
+                }
+                map.contents()
+            }
+            (Err(_), _) => map.take_interval().unwrap(),
+        };
+        assert_eq!((counted + rest.hits(), map.drops(), map.len()), (2, 0, 1));
+        assert_eq!(map.contents().elts().count(), 1);
+        assert!(!map.contents().is_being_replaced());
+    });
+    let all = outcomes.each_ref().map(|seen| seen.load(Ordering::Relaxed));
+    assert_eq!(all, [true; 3]);
+}
+
+/// A hit counts in its element and in one of the second map, while a task takes an interval. Both
+/// are in the same interval.
+#[test]
+fn interval_hit_in_both_maps() {
+    let outcomes = Outcomes::new();
+    let seen = outcomes.clone();
+    model(2, move || {
+        let map = Arc::new(Map::with_second(shape(0, 8), Some(shape(0, 8))).unwrap());
+        let hitting = {
+            let map = map.clone();
+            thread::spawn(move || {
+                let cpu = Cpu::enter(0);
+                let generation = map.read(cpu.preempt());
+                let elt = generation.insert_word(cpu.preempt(), 7).unwrap();
+                let second = generation.second().unwrap();
+                count(second.insert_word(cpu.preempt(), 8).unwrap(), &cpu);
+                count(elt, &cpu);
+            })
+        };
+        let both =
+            |generation: &Generation| [generation.hits(), generation.second().unwrap().hits()];
+        let first = map.take_interval().unwrap();
+        let counted = both(&first);
+        assert_eq!(counted[0], counted[1]);
+        seen.note(counted[0] == 1);
+        hitting.join().unwrap();
+        assert_eq!(both(&first), counted, "a hit after the interval");
+        assert_eq!(both(&map.contents()), [1 - counted[0]; 2]);
+    });
+    outcomes.assert_both();
 }
 
 /// A variable, and a second word that its setter writes before.
