@@ -63,11 +63,7 @@
 //! So no hit finds an empty slot on the path of a key that has an element: none is lost, and no key
 //! gets two.
 //!
-//! Growth and recycling would add this: a map that grows publishes longer chunks and more places
-//! together with the next table. One that recycles elements leaves some out of the copies. Between
-//! steps 3 and 4 a hit may count in such an element while another one inserts its key anew, so the
-//! columns of both are folded together; and the number of the old one goes back to the pool after
-//! the last grace period only.
+//! `Documentation/map.rst` lists all states of a slot, and the planned ones of growth and expiry.
 //!
 //! # Bound
 //!
