@@ -187,13 +187,17 @@ impl<'a> QueryText<'a> {
         Problem::new(0..self.text.len(), title)
     }
 
-    /// Range of the first occurrence of `part` within a word.
+    /// Range of `part`: a word, a value after `=`, or else a part of a word.
     fn place(&self, part: &str) -> Option<Range<usize>> {
-        let mut found = self.words.iter().filter_map(|word| {
-            let start = word.at.start + self.text.get(word.at.clone())?.find(part)?;
+        let value = format!("={part}");
+        let is_whole = |word: &&Word| word.text == part || word.text.ends_with(&value);
+        let place = |word: &Word| {
+            let start = word.at.start + self.text.get(word.at.clone())?.rfind(part)?;
             Some(start..start + part.len())
-        });
-        found.next().filter(|_| !part.is_empty())
+        };
+        let whole = self.words.iter().filter(is_whole).find_map(place);
+        let found = whole.or_else(|| self.words.iter().find_map(place));
+        found.filter(|_| !part.is_empty())
     }
 
     /// Sorts the words after the first `skip` by their roles. `own` are the options that only this
@@ -340,5 +344,74 @@ impl Given {
     /// Takes the value of an option.
     fn one(&mut self, name: &str) -> Option<String> {
         self.list(name).pop()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_and_their_positions() {
+        let count = |text: &str| QueryText::new(text)?.count();
+        let between = |text: &str| QueryText::new(text)?.between();
+        let recipe = |text: &str| {
+            let recipe = "summary = 's'\nabout = 'a'\nargs = [{ name = 'func', help = 'a function' }]\n";
+            QueryText::new(text)?.recipe(&Recipe::parse(recipe).unwrap())
+        };
+        for (found, title, at) in [
+            (count(""), "EVENT is missing", 0..0),
+            (count("a 'b c'"), "unexpected argument 'b c' found", 3..6),
+            (
+                count("a --by"),
+                "a value is required for '--by <KEY>' but none was supplied",
+                2..6,
+            ),
+            (
+                count("a --by --sum b"),
+                "a value is required for '--by <KEY>' but none was supplied",
+                2..6,
+            ),
+            (
+                count("a --bz=b"),
+                "unexpected argument '--bz' found: did you mean --by?",
+                2..6,
+            ),
+            (count("a -xb"), "unexpected argument '-x' found", 2..4),
+            (count("a --self=b"), "--self takes no value", 2..8),
+            (count("a -cb -c=b"), "--comm is given twice", 6..8),
+            (count("a --size 64"), "--size has to be from 65 to 131072", 9..11),
+            (count("a --backend b"), "--backend has to be auto, rhist or c", 12..13),
+            (count("a --dry-run"), OF_A_RUN, 0..11),
+            (
+                count("kprobe:"),
+                "\"kprobe:\": the probe needs a function: kprobe:FUNCTION",
+                0..7,
+            ),
+            (between("a"), "B is missing", 0..1),
+            (between("a b 'c"), "unterminated quote", 4..5),
+            (recipe("x"), "x: FUNC is missing: a function", 0..1),
+            (recipe("x a b"), "unexpected argument 'b' found", 4..5),
+        ] {
+            let problem = found.unwrap_err();
+            assert_eq!((problem.to_string().as_str(), problem.at), (title, at));
+        }
+    }
+
+    #[test]
+    fn a_wrong_value_is_marked() {
+        let text = QueryText::new("runqlat --slower 5 --by 'x'").unwrap();
+        let error = Error::Value {
+            option: "--slower",
+            text: "5".to_owned(),
+            why: "it needs a unit".to_owned(),
+        };
+        let problem = text.locate(&error);
+        assert_eq!(
+            (problem.title.as_str(), problem.at),
+            ("--slower: it needs a unit", 17..18)
+        );
+        let error = Error::text("--by", "x", Problem::new(0..1, "no such field"));
+        assert_eq!(text.locate(&error).at, 25..26);
     }
 }
