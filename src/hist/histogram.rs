@@ -116,13 +116,13 @@ impl Histogram {
 
     /// Number of hits that did not count, because a variable of another histogram was not set.
     pub fn unresolved(&self) -> u64 {
-        self.map.losses(Loss::Unresolved)
+        self.map.contents().losses(Loss::Unresolved)
     }
 
     /// Number of variables that were not set, and of actions that were not run, because too many
     /// contexts used the same.
     pub fn missed(&self) -> u64 {
-        self.map.losses(Loss::Missed)
+        self.map.contents().losses(Loss::Missed)
     }
 
     /// Number of values that are in no bucket of a distribution, because the buckets were full. 0
@@ -169,6 +169,6 @@ impl Histogram {
 
     /// Number of hits dropped so far because the map was full.
     pub fn drops(&self) -> u64 {
-        self.map.drops()
+        self.map.contents().drops()
     }
 }

@@ -2,8 +2,6 @@
 
 //! An element of a map.
 
-#[cfg(doc)]
-use super::Map;
 use super::{
     cell::VarCell,
     columns::{
@@ -176,8 +174,8 @@ impl<'a> Elt<'a> {
         self.generation
     }
 
-    /// Returns the number of the element, for [`Map::wide_at`]. It is constant for the life of the
-    /// map.
+    /// Returns the number of the element, for [`Generation::wide_at`]. It is constant for the life
+    /// of the map.
     #[inline]
     pub fn number(self) -> u32 {
         self.number

@@ -50,14 +50,14 @@ impl Generation {
         (!self.index.table.has(word)).then_some(elt)
     }
 
-    /// Hits of all entries: the calls of [`super::Map::insert`] that returned one. The sum of their
+    /// Hits of all entries: the calls of [`Generation::insert`] that returned one. The sum of their
     /// hitcounts, so a hit is counted once only. Visits all slots.
     pub fn hits(&self) -> u64 {
         self.elts()
             .fold(0, |hits, elt| hits.wrapping_add(elt.column(0)))
     }
 
-    /// Hits that were dropped: the calls of [`super::Map::insert`] that returned no entry.
+    /// Hits that were dropped: the calls of [`Generation::insert`] that returned no entry.
     pub fn drops(&self) -> u64 {
         let counted = self.losses(Loss::Dropped);
         self.in_excess()

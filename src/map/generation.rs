@@ -90,6 +90,17 @@ impl Generation {
         self.second.as_deref()
     }
 
+    /// Bytes of a key. Any context.
+    #[inline]
+    pub fn key_size(&self) -> usize {
+        self.index.keys.size()
+    }
+
+    /// The maximum number of entries. Task context.
+    pub fn capacity(&self) -> usize {
+        self.index.pool.capacity() as usize
+    }
+
     /// Number of entries. Task context.
     pub fn len(&self) -> usize {
         let pool = &self.index.pool;

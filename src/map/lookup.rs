@@ -19,7 +19,11 @@ use super::{
 use crate::sync::PreemptOff;
 
 impl Generation {
-    /// Finds the element of `key`, or inserts it: see [`super::Map::insert`].
+    /// Finds the element of `key`, or inserts it. Words that `key` lacks at its end are zero.
+    /// `None`: no place is left for another key, or `key` has a wrong size; counted as a drop.
+    ///
+    /// Any context, NMI included. The caller [updates](Elt::update) the columns of the element, so
+    /// that hits and drops add up to the calls.
     #[inline]
     pub fn insert<'a>(&'a self, preempt: PreemptOff<'_>, key: &[u8]) -> Option<Elt<'a>> {
         match ByteKey::new(key, self.index.keys.size()) {

@@ -67,9 +67,9 @@
 //!
 //! # Bound
 //!
-//! [`Map::insert`] visits each slot at most once, tries one compare-and-swap on it if it is empty,
-//! and compares keys if the hashes are equal. It neither retries nor waits. The table has more
-//! slots than elements, so each path has an empty or sealed slot; with half of the slots full,
+//! [`Generation::insert`] visits each slot at most once, tries one compare-and-swap on it if it is
+//! empty, and compares keys if the hashes are equal. It neither retries nor waits. The table has
+//! more slots than elements, so each path has an empty or sealed slot; with half of the slots full,
 //! finding it takes 2.5 probes on average.
 //!
 //! # Memory ordering
@@ -152,8 +152,6 @@ pub struct Map {
     generation: Published<Generation>,
     /// Whether a task is replacing the generation.
     replacing: Atomic<u32>,
-    /// Bytes of a key.
-    key_size: usize,
 }
 
 impl Map {
@@ -174,7 +172,6 @@ impl Map {
         Ok(Self {
             generation: Published::new(Arc::new(generation, GFP_KERNEL)?),
             replacing: Atomic::new(0),
-            key_size: shape.key_size,
         })
     }
 
@@ -182,77 +179,6 @@ impl Map {
     #[inline(always)]
     pub fn read<'a>(&'a self, preempt: PreemptOff<'a>) -> &'a Generation {
         self.generation.read(preempt)
-    }
-
-    /// Finds the element of `key`, or inserts it. Words that `key` lacks at its end are zero.
-    /// `None`: no place is left for another key, or `key` has a wrong size; counted as a drop.
-    ///
-    /// Any context, NMI included. The caller [updates](Elt::update) the columns of the element, so
-    /// that hits and drops add up to the calls.
-    #[inline]
-    pub fn insert<'a>(&'a self, preempt: PreemptOff<'a>, key: &[u8]) -> Option<Elt<'a>> {
-        self.generation.read(preempt).insert(preempt, key)
-    }
-
-    /// Finds or [inserts](Map::insert) the element of a key of one word.
-    #[inline(always)]
-    pub fn insert_word<'a>(&'a self, preempt: PreemptOff<'a>, key: u64) -> Option<Elt<'a>> {
-        self.generation.read(preempt).insert_word(preempt, key)
-    }
-
-    /// Finds the element of a key of one word, if it is in the first slot of its path and its hits
-    /// count. Any context.
-    #[inline(always)]
-    pub fn lookup_word_first_slot<'a>(
-        &'a self,
-        preempt: PreemptOff<'a>,
-        key: u64,
-    ) -> Option<Elt<'a>> {
-        self.generation.read(preempt).lookup_word_first_slot(key)
-    }
-
-    /// Looks for the element of a key of one word in the first slot of its path. Any context.
-    #[inline(always)]
-    pub fn lookup_first_slot<'a>(
-        &'a self,
-        preempt: PreemptOff<'a>,
-        key: u64,
-    ) -> FirstSlot<Elt<'a>> {
-        self.generation.read(preempt).lookup_first_slot(key)
-    }
-
-    /// Finds or [inserts](Map::insert) the element of a key of these words.
-    #[inline(always)]
-    pub fn insert_words<'a>(&'a self, preempt: PreemptOff<'a>, key: &[u64]) -> Option<Elt<'a>> {
-        self.generation.read(preempt).insert_words(preempt, key)
-    }
-
-    /// Finds the element of `key`, if it has one. Any context.
-    #[inline]
-    pub fn lookup<'a>(&'a self, preempt: PreemptOff<'a>, key: &[u8]) -> Option<Elt<'a>> {
-        self.generation.read(preempt).lookup(key)
-    }
-
-    /// Finds the element of a key of one word, if it has one. Any context.
-    #[inline]
-    pub fn lookup_word<'a>(&'a self, preempt: PreemptOff<'a>, key: u64) -> Option<Elt<'a>> {
-        self.generation.read(preempt).lookup_word(key)
-    }
-
-    /// Counts a loss. Any context.
-    pub fn lose(&self, preempt: PreemptOff<'_>, loss: Loss) {
-        self.generation.read(preempt).counters.lose(preempt, loss);
-    }
-
-    /// A wide cell of the element with this [number](Elt::number). Any context.
-    #[inline]
-    pub fn wide_at<'a>(
-        &'a self,
-        preempt: PreemptOff<'a>,
-        number: u32,
-        cell: usize,
-    ) -> Option<WideCell<'a>> {
-        self.generation.read(preempt).wide_at(number, cell)
     }
 
     /// Returns the current generation, to read its contents: hits change it until it is replaced.
@@ -295,41 +221,6 @@ impl Map {
         table.copy_to(&next);
         self.generation.replace(alone);
         Ok(())
-    }
-
-    /// Number of entries. Task context, as all that follows.
-    pub fn len(&self) -> usize {
-        self.contents().len()
-    }
-
-    /// Returns whether the map has no entries.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The maximum number of entries.
-    pub fn capacity(&self) -> usize {
-        self.contents().index.pool.capacity() as usize
-    }
-
-    /// Hits of all entries in this interval: see [`Generation::hits`].
-    pub fn hits(&self) -> u64 {
-        self.contents().hits()
-    }
-
-    /// Losses of this kind that were counted in this interval.
-    pub fn losses(&self, loss: Loss) -> u64 {
-        self.contents().losses(loss)
-    }
-
-    /// Hits that were dropped in this interval: see [`Generation::drops`].
-    pub fn drops(&self) -> u64 {
-        self.contents().drops()
-    }
-
-    /// Bytes of a key. Any context.
-    pub fn key_size(&self) -> usize {
-        self.key_size
     }
 }
 

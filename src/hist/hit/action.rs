@@ -128,7 +128,7 @@ impl Histogram {
             return;
         };
         snapshot.take(hit, &mut || {
-            let key = text_to_words(key, self.map.key_size() / size_of::<u64>());
+            let key = text_to_words(key, elt.generation().key_size() / size_of::<u64>());
             let comm = elt.side().iter().map(|word| word.load(Relaxed));
             let words = Iterator::chain(iter::once(change.value), Iterator::chain(key, comm));
             last.replace_if(|last| change.is(last), words) == Replace::Done

@@ -55,6 +55,7 @@ use crate::{
     },
     map::{
         Elt,
+        Generation,
         Loss, //
     },
     sync::PreemptOff,
@@ -133,15 +134,25 @@ impl Histogram {
         }
     }
 
+    #[inline(always)]
+    fn generation<'a>(&'a self, hit: &Hit<'a>) -> &'a Generation {
+        self.map.read(hit.preempt())
+    }
+
     fn lose(&self, hit: &Hit<'_>, loss: Loss) {
-        self.map.read(hit.preempt()).lose(hit.preempt(), loss);
+        self.generation(hit).lose(hit.preempt(), loss);
     }
 
     /// Counts a hit whose key is a number.
     #[inline(never)]
     fn hit_with_number(&self, program: &Program, number: &Value, hit: &Hit<'_>) {
         let key = program.read(number, hit, &[]);
-        self.count(program, hit, &[], self.map.insert_word(hit.preempt(), key));
+        self.count(
+            program,
+            hit,
+            &[],
+            self.generation(hit).insert_word(hit.preempt(), key),
+        );
     }
 
     /// Counts a hit whose key and values are plain fields of the record, with columns of any kind.
@@ -159,8 +170,7 @@ impl Histogram {
     /// Counts a hit whose key is plain fields of the record.
     #[inline(never)]
     fn hit_with_words(&self, program: &Program, fields: &RecordFields, hit: &Hit<'_>) {
-        let generation = self.map.read(hit.preempt());
-        match fields.insert(generation, hit.record(), hit.preempt()) {
+        match fields.insert(self.generation(hit), hit.record(), hit.preempt()) {
             Some(elt) => _ = self.count(program, hit, &[], elt),
             None => self.hit_with_buffer(program, hit),
         }
@@ -175,7 +185,12 @@ impl Histogram {
             [] => &[0],
             entries => entries,
         };
-        self.count(program, hit, &[], self.map.insert_words(hit.preempt(), key));
+        self.count(
+            program,
+            hit,
+            &[],
+            self.generation(hit).insert_words(hit.preempt(), key),
+        );
     }
 
     /// Counts a hit whose key is assembled in a buffer.
@@ -196,7 +211,12 @@ impl Histogram {
         let mut buffer = [0; N];
         if let Some(key) = buffer.get_mut(..used) {
             program.put_key(key, hit);
-            self.count(program, hit, &[], self.map.insert(hit.preempt(), key));
+            self.count(
+                program,
+                hit,
+                &[],
+                self.generation(hit).insert(hit.preempt(), key),
+            );
         }
     }
 
@@ -263,9 +283,7 @@ impl Histogram {
     ) -> bool {
         if let Some(number) = on.number {
             let key = recorded_number(&number, hit.record());
-            return self.import(program, hit, vals, |map| {
-                map.lookup_word(hit.preempt(), key)
-            });
+            return self.import(program, hit, vals, |generation| generation.lookup_word(key));
         }
         match on.size() {
             0..=64 => self.import_by_buffer::<64>(program, on, hit, vals),
@@ -299,8 +317,8 @@ impl Histogram {
         vals: &mut [u64],
         key: &[u8],
     ) -> bool {
-        self.import(program, hit, vals, |map| {
-            map.lookup(hit.preempt(), key.get(..map.key_size()).unwrap_or(key))
+        self.import(program, hit, vals, |generation| {
+            generation.lookup(key.get(..generation.key_size()).unwrap_or(key))
         })
     }
 
@@ -359,12 +377,12 @@ impl Histogram {
         hit: &Hit<'_>,
     ) {
         let mut vals = [0; N];
-        if !self.import(program, hit, &mut vals, |map| {
-            map.lookup_word(hit.preempt(), on)
+        if !self.import(program, hit, &mut vals, |generation| {
+            generation.lookup_word(on)
         }) {
             return;
         }
-        let elt = self.map.insert_word(hit.preempt(), key);
+        let elt = self.generation(hit).insert_word(hit.preempt(), key);
         if let Some(elt) = self.count(program, hit, &vals, elt) {
             self.store(program, hit, &mut vals, elt);
             if !program.actions.is_empty() {
@@ -394,7 +412,7 @@ impl Histogram {
         if !found {
             return;
         }
-        let elt = self.map.insert(hit.preempt(), key);
+        let elt = self.generation(hit).insert(hit.preempt(), key);
         if let Some(elt) = self.count(program, hit, &vals, elt) {
             self.store(program, hit, &mut vals, elt);
             self.act(program, targets, hit, &mut vals, elt, key);

@@ -28,10 +28,11 @@ use crate::{
     limits::WIDE_WORDS,
     map::{
         Elt,
+        Generation,
         Loss,
-        Map,
         Read, //
     },
+    sync::PreemptOff,
 };
 
 impl Histogram {
@@ -45,16 +46,16 @@ impl Histogram {
         program: &'a Program,
         hit: &Hit<'a>,
         vals: &mut [u64],
-        lookup: impl Fn(&'a Map) -> Option<Elt<'a>>,
+        lookup: impl Fn(&'a Generation) -> Option<Elt<'a>>,
     ) -> bool {
         // Most programs refer to one variable, so avoid the loop: see `store()`.
         let Some((first, others)) = program.imports.split_first() else {
             return true;
         };
-        let elt = lookup(&first.home.map);
+        let elt = lookup(first.home.map.read(hit.preempt()));
         let mut found = first.read(elt, vals).is_some();
         if found && !others.is_empty() {
-            found = read_others(others, elt, vals, lookup);
+            found = read_others(others, hit.preempt(), elt, vals, lookup);
         }
         if !found {
             self.lose(hit, Loss::Unresolved);
@@ -128,13 +129,14 @@ impl Histogram {
 #[inline(never)]
 fn read_others<'a>(
     imports: &'a [Import],
+    preempt: PreemptOff<'a>,
     mut elt: Option<Elt<'a>>,
     vals: &mut [u64],
-    lookup: impl Fn(&'a Map) -> Option<Elt<'a>>,
+    lookup: impl Fn(&'a Generation) -> Option<Elt<'a>>,
 ) -> bool {
     imports.iter().all(|import| {
         if !import.again {
-            elt = lookup(&import.home.map);
+            elt = lookup(import.home.map.read(preempt));
         }
         import.read(elt, vals).is_some()
     })

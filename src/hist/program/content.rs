@@ -151,10 +151,8 @@ impl Program {
         let Cell::Wide(number) = import.cell else {
             return None;
         };
-        import
-            .home
-            .map
-            .wide_at(hit.preempt(), *vals.get(slot)? as u32, number)
+        let home = import.home.map.read(hit.preempt());
+        home.wide_at(*vals.get(slot)? as u32, number)
     }
 }
 

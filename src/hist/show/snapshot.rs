@@ -121,7 +121,7 @@ impl Snapshot {
     }
 
     fn read(&mut self, check_signal: &dyn Fn() -> Result) -> Result {
-        let (contents, len) = (&self.contents, self.hist.map.len());
+        let (contents, len) = (&self.contents, self.contents.len());
         let n_columns = self.n_columns();
         // Enough, unless more keys are inserted meanwhile.
         self.slots.reserve(len, GFP_KERNEL_ACCOUNT)?;
@@ -399,7 +399,7 @@ impl LastSnapshot {
         let Some(cell) = hist.last_snapshot() else {
             return Ok(None);
         };
-        let key_words = hist.map.key_size() / size_of::<u64>();
+        let key_words = hist.map.contents().key_size() / size_of::<u64>();
         let mut words = [0; 1 + limits::KEY_SIZE_MAX as usize / size_of::<u64>() + OnceText::WORDS];
         if !read_consistent(|| cell.read(&mut words))? {
             return Ok(None);

@@ -75,7 +75,9 @@ fn map(c: &mut Criterion) {
     let words = Map::new(shape(8)).unwrap();
     measure(c, "map, a word", |cpu, number| {
         let cpu = Cpu::enter(cpu);
-        let elt = words.insert_word(cpu.preempt(), black_box(number % KEYS) as u64);
+        let elt = words
+            .read(cpu.preempt())
+            .insert_word(cpu.preempt(), black_box(number % KEYS) as u64);
         elt.unwrap().update(cpu.preempt(), &[], |&value| value);
     });
     let bytes = Map::new(shape(24)).unwrap();
@@ -84,6 +86,7 @@ fn map(c: &mut Criterion) {
         key[..8].copy_from_slice(&black_box(number % KEYS).to_ne_bytes());
         let cpu = Cpu::enter(cpu);
         bytes
+            .read(cpu.preempt())
             .insert(cpu.preempt(), &key)
             .unwrap()
             .update(cpu.preempt(), &[], |&value| value);

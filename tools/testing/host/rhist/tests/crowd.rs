@@ -49,7 +49,7 @@ fn shape() -> Shape<'static> {
 /// One event on `cpu`.
 fn hit(map: &Map, cpu: usize, number: u64) {
     let cpu = Cpu::enter(cpu);
-    if let Some(elt) = map.insert(cpu.preempt(), &key(number)) {
+    if let Some(elt) = map.read(cpu.preempt()).insert(cpu.preempt(), &key(number)) {
         elt.update(cpu.preempt(), &[], |&value: &u64| (value, ColumnSet::ONE));
     }
 }
@@ -65,7 +65,7 @@ fn read(map: &Map) {
         assert_eq!(elt.key()[..8], elt.key()[8..], "half a key");
         assert!(keys.insert(elt.key()), "a key is there twice");
     }
-    assert!(keys.len() <= map.capacity());
+    assert!(keys.len() <= map.contents().capacity());
 }
 
 /// Pseudo-random numbers (xorshift).
@@ -132,14 +132,14 @@ fn crowd(shape: Shape<'_>, events: u64, keys: u64, seed: u64) {
         all
     });
     read(&map);
-    assert_eq!(map.hits() + map.drops(), fired);
+    assert_eq!(map.contents().hits() + map.contents().drops(), fired);
     assert_eq!(
         map.contents().elts().count(),
-        seen.len().min(map.capacity())
+        seen.len().min(map.contents().capacity())
     );
-    assert_eq!(map.len(), map.contents().elts().count());
-    if seen.len() <= map.capacity() {
-        assert_eq!(map.drops(), 0);
+    assert_eq!(map.contents().len(), map.contents().elts().count());
+    if seen.len() <= map.contents().capacity() {
+        assert_eq!(map.contents().drops(), 0);
     }
 }
 
@@ -158,7 +158,7 @@ fn crowd_replaced(bits: u32, events: u64, keys: u64) {
     let map = Arc::new(map);
     let fire = |map: &Map, cpu: usize, number: u64| {
         let cpu = Cpu::enter(cpu);
-        if let Some(elt) = map.insert(cpu.preempt(), &key(number)) {
+        if let Some(elt) = map.read(cpu.preempt()).insert(cpu.preempt(), &key(number)) {
             elt.update(cpu.preempt(), &[number], |&value| (value, ColumnSet::ONE));
         }
     };
@@ -214,8 +214,8 @@ fn crowd_replaced(bits: u32, events: u64, keys: u64) {
     assert_eq!(total, fired.iter().flatten().sum());
     let fired = (0..keys).map(|key| fired.iter().map(|fired| fired[key as usize]).sum::<u64>());
     let seen = fired.clone().filter(|&fired| fired > 0).count();
-    assert_eq!(last.elts().count(), seen.min(map.capacity()));
-    if seen <= map.capacity() {
+    assert_eq!(last.elts().count(), seen.min(map.contents().capacity()));
+    if seen <= map.contents().capacity() {
         for (number, fired) in (0..keys).zip(fired) {
             let of_key = intervals.iter().filter_map(|(.., sums)| sums.get(&number));
             let [hits, sum] = of_key.fold([0, 0], |[hits, sum], of| [hits + of[0], sum + of[1]]);

@@ -89,7 +89,7 @@ fn hit(map: &Map, cpu: usize, key: &[u8]) -> bool {
 /// The same, with values.
 fn hit_with(map: &Map, cpu: usize, key: &[u8], values: &[u64]) -> bool {
     let cpu = Cpu::enter(cpu);
-    let elt = map.insert(cpu.preempt(), key);
+    let elt = map.read(cpu.preempt()).insert(cpu.preempt(), key);
     if let Some(elt) = elt {
         assert_eq!(elt.key(), key);
         elt.update(cpu.preempt(), values, |&value| (value, ColumnSet::ONE));
@@ -103,12 +103,12 @@ fn key(number: u64) -> [u8; 8] {
 
 /// Invariants of the map while nobody uses it.
 fn assert_consistent(map: &Map, fired: u64) {
-    assert_eq!(map.hits() + map.drops(), fired);
-    assert_eq!(map.contents().elts().count(), map.len());
-    assert!(map.len() <= map.capacity());
+    assert_eq!(map.contents().hits() + map.contents().drops(), fired);
+    assert_eq!(map.contents().elts().count(), map.contents().len());
+    assert!(map.contents().len() <= map.contents().capacity());
     let contents = map.contents();
     let keys: HashSet<_> = contents.elts().map(|elt| elt.key()).collect();
-    assert_eq!(keys.len(), map.len(), "a key is there twice");
+    assert_eq!(keys.len(), map.contents().len(), "a key is there twice");
     for elt in map.contents().elts() {
         assert_eq!(map.contents().lookup(elt.key()).unwrap().key(), elt.key());
     }
@@ -117,9 +117,12 @@ fn assert_consistent(map: &Map, fired: u64) {
 /// Checks the map after `fired` events with `distinct` different keys.
 fn assert_complete(map: &Map, fired: u64, distinct: usize) {
     assert_consistent(map, fired);
-    assert_eq!(map.len(), distinct.min(map.capacity()));
-    if distinct <= map.capacity() {
-        assert_eq!(map.drops(), 0);
+    assert_eq!(
+        map.contents().len(),
+        distinct.min(map.contents().capacity())
+    );
+    if distinct <= map.contents().capacity() {
+        assert_eq!(map.contents().drops(), 0);
     }
 }
 
@@ -237,7 +240,7 @@ fn a_map_takes_the_memory_that_its_shape_says() {
         };
         let said = shape.size_bytes().unwrap();
         let (taken, map) = taken(|| Map::new(shape).unwrap());
-        assert!(map.is_empty());
+        assert!(map.contents().is_empty());
         let small = 2048 + 96 * own;
         assert!(
             (said..=said + small).contains(&taken),
@@ -268,7 +271,10 @@ fn exactly_as_many_keys_as_places_fit() {
     for bits in (0..=12).chain([17]) {
         let map = Map::new(Shape { bits, ..shape() }).unwrap();
         let places = 1 << bits;
-        assert_eq!((map.capacity(), map.is_empty()), (places as usize, true));
+        assert_eq!(
+            (map.contents().capacity(), map.contents().is_empty()),
+            (places as usize, true)
+        );
         for number in 0..places {
             assert!(hit(&map, 0, &key(number)));
         }
@@ -276,7 +282,7 @@ fn exactly_as_many_keys_as_places_fit() {
         assert!(hit(&map, 1, &key(0)));
         assert!(map.contents().lookup(&key(places)).is_none());
         assert_complete(&map, places + 2, places as usize + 1);
-        assert_eq!(map.drops(), 1);
+        assert_eq!(map.contents().drops(), 1);
     }
 }
 
@@ -285,7 +291,10 @@ fn sums_wrap() {
     let columns = &COLUMNS[..2];
     let map = Map::new(Shape { columns, ..shape() }).unwrap();
     let cpus = [0, 1].map(Cpu::enter);
-    let elt = map.insert(cpus[0].preempt(), &key(1)).unwrap();
+    let elt = map
+        .read(cpus[0].preempt())
+        .insert(cpus[0].preempt(), &key(1))
+        .unwrap();
     elt.update(cpus[0].preempt(), &[u64::MAX], |&value| {
         (value, ColumnSet::ONE)
     });
@@ -318,7 +327,11 @@ fn side_data(bits: u32, side: usize) {
     })
     .unwrap();
     let elts: Vec<_> = (0..1 << bits)
-        .map(|n| map.insert(cpus[0].preempt(), &key(n)).unwrap())
+        .map(|n| {
+            map.read(cpus[0].preempt())
+                .insert(cpus[0].preempt(), &key(n))
+                .unwrap()
+        })
         .collect();
     for (elt, n) in elts.iter().zip(1..) {
         assert_eq!(elt.side().len(), side);
@@ -328,11 +341,15 @@ fn side_data(bits: u32, side: usize) {
         }
     }
     for n in 0..1 << bits {
-        let elt = map.insert(cpus[1].preempt(), &key(n)).unwrap();
+        let elt = map
+            .read(cpus[1].preempt())
+            .insert(cpus[1].preempt(), &key(n))
+            .unwrap();
         assert!(elt.side().iter().all(|word| word.load(Relaxed) == n + 1));
     }
     assert!(Map::new(shape())
         .unwrap()
+        .read(cpus[0].preempt())
         .insert(cpus[0].preempt(), &key(1))
         .unwrap()
         .side()
@@ -352,12 +369,18 @@ fn variables_belong_to_their_element() {
     })
     .unwrap();
     for n in 0..1 << bits {
-        let elt = map.insert(cpus[0].preempt(), &key(n)).unwrap();
+        let elt = map
+            .read(cpus[0].preempt())
+            .insert(cpus[0].preempt(), &key(n))
+            .unwrap();
         assert_eq!([elt.var(0), elt.var(1)], [None; 2]);
         assert!(elt.set_var(1, n));
     }
     for n in 0..1 << bits {
-        let elt = map.insert(cpus[1].preempt(), &key(n)).unwrap();
+        let elt = map
+            .read(cpus[1].preempt())
+            .insert(cpus[1].preempt(), &key(n))
+            .unwrap();
         assert_eq!([elt.var(0), elt.var(1)], [None, Some(n)]);
         assert_eq!([elt.take_var(1), elt.take_var(1)], [Some(n), None]);
         // The map has only two variables.
@@ -378,7 +401,10 @@ fn wide_cells_belong_to_their_element() {
     })
     .unwrap();
     for n in 0..1 << bits {
-        let elt = map.insert(cpus[0].preempt(), &key(n)).unwrap();
+        let elt = map
+            .read(cpus[0].preempt())
+            .insert(cpus[0].preempt(), &key(n))
+            .unwrap();
         for (number, &words) in wide.iter().enumerate() {
             let cell = elt.wide(number).unwrap();
             assert_eq!(cell.read(&mut []), Read::Unset);
@@ -391,7 +417,10 @@ fn wide_cells_belong_to_their_element() {
         assert!(elt.wide(3).is_none());
     }
     for n in 0..1 << bits {
-        let elt = map.insert(cpus[1].preempt(), &key(n)).unwrap();
+        let elt = map
+            .read(cpus[1].preempt())
+            .insert(cpus[1].preempt(), &key(n))
+            .unwrap();
         for (number, &words) in wide.iter().enumerate() {
             let mut value = [0; 9];
             assert_eq!(elt.wide(number).unwrap().take(&mut value), Read::Done);
@@ -405,6 +434,7 @@ fn wide_cells_belong_to_their_element() {
     }
     assert!(Map::new(shape())
         .unwrap()
+        .read(cpus[0].preempt())
         .insert(cpus[0].preempt(), &key(1))
         .unwrap()
         .wide(0)
@@ -422,10 +452,12 @@ fn lookups_of_words() {
             ..shape()
         })
         .unwrap();
-        assert_eq!(map.key_size(), key_size);
+        assert_eq!(map.contents().key_size(), key_size);
         for number in 0..128 {
             assert!(map.contents().lookup_word(number).is_none());
-            map.insert_word(cpus[0].preempt(), number).unwrap();
+            map.read(cpus[0].preempt())
+                .insert_word(cpus[0].preempt(), number)
+                .unwrap();
         }
         let mut first_slot = 0;
         for number in 0..128 {
@@ -481,7 +513,7 @@ fn some_cpus_share_columns() {
     assert_eq!(sum(2), 4 * HITS * 2);
 
     assert!(!hit(&map, 3, &[0; 16]));
-    assert_eq!(map.drops(), 1);
+    assert_eq!(map.contents().drops(), 1);
 
     let sizes = [2, 3, 4].map(|own| new(own).0);
     // The remaining CPU has columns of its own.
@@ -515,12 +547,22 @@ fn keys_of_another_size_are_dropped() {
     })
     .unwrap();
     for size in [0, 7, 9, 15, 17, 24] {
-        assert!(map.insert(cpus[0].preempt(), &vec![0; size]).is_none());
+        assert!(map
+            .read(cpus[0].preempt())
+            .insert(cpus[0].preempt(), &vec![0; size])
+            .is_none());
         assert!(map.contents().lookup(&vec![0; size]).is_none());
     }
     assert!(hit(&map, 0, &[0; 16]));
     assert!(!map.contents().lookup(&[0; 16]).unwrap().is(&[0; 8]));
-    assert_eq!((map.hits(), map.drops(), map.len()), (1, 6, 1));
+    assert_eq!(
+        (
+            map.contents().hits(),
+            map.contents().drops(),
+            map.contents().len()
+        ),
+        (1, 6, 1)
+    );
 }
 
 /// Zeros at the end of a key may be left out of a lookup, and are part of the key; zeros before
@@ -547,7 +589,9 @@ fn zeros_at_the_end() {
             let key = whole(key);
             let last = key.iter().rposition(|&byte| byte != 0).unwrap_or(0);
             let short = &key[..(last + 1).next_multiple_of(8)];
-            let elt = map.insert(cpus[0].preempt(), if round == 0 { short } else { &key });
+            let elt = map
+                .read(cpus[0].preempt())
+                .insert(cpus[0].preempt(), if round == 0 { short } else { &key });
             elt.unwrap().update(cpus[0].preempt(), &[], |&value: &u64| {
                 (value, ColumnSet::ONE)
             });
@@ -560,7 +604,7 @@ fn zeros_at_the_end() {
             ));
         }
     }
-    assert_eq!(map.len(), keys.len());
+    assert_eq!(map.contents().len(), keys.len());
 }
 
 /// Keys whose whole hash is the same are still different keys, also around the end of the table.
@@ -658,7 +702,7 @@ proptest! {
             let word = number as usize % words;
             key[word * 8..][..8].copy_from_slice(&number.to_be_bytes());
             prop_assert_eq!(map.contents().lookup(&key).is_some(), plain.contains_key(&key));
-            let fits = plain.contains_key(&key) || plain.len() < map.capacity();
+            let fits = plain.contains_key(&key) || plain.len() < map.contents().capacity();
             let values: Vec<u64> = (1..sums).map(|i| value.rotate_left(i as u32)).collect();
             prop_assert_eq!(hit_with(&map, cpu, &key, &values), fits);
             if fits {
@@ -671,7 +715,7 @@ proptest! {
             }
         }
         assert_consistent(&map, events.len() as u64);
-        prop_assert_eq!(map.drops(), drops);
+        prop_assert_eq!(map.contents().drops(), drops);
         let contents = map.contents();
         let entries: HashMap<Vec<u8>, Vec<u64>> = contents
             .elts()
@@ -708,19 +752,23 @@ fn intervals() {
     let map = Map::new(full_shape()).unwrap();
     let number = |n: u64| {
         let cpu = Cpu::enter(0);
-        let elt = map.insert_word(cpu.preempt(), n).unwrap();
+        let elt = map
+            .read(cpu.preempt())
+            .insert_word(cpu.preempt(), n)
+            .unwrap();
         elt.number()
     };
     for n in 0..100 {
         hit_with(&map, n as usize % CPUS, &key(n), &[n, 1]);
         let cpu = Cpu::enter(0);
-        let elt = map.lookup_word(cpu.preempt(), n).unwrap();
+        let elt = map.read(cpu.preempt()).lookup_word(n).unwrap();
         assert!(elt.set_var(0, n) && elt.wide(0).unwrap().write([n, n]));
         elt.side()[0].store(n, Relaxed);
     }
     let numbers: Vec<_> = (0..100).map(number).collect();
     let cpu = Cpu::enter(1);
-    map.lose(cpu.preempt(), Loss::Unresolved);
+    map.read(cpu.preempt())
+        .lose(cpu.preempt(), Loss::Unresolved);
     assert!(!hit(&map, 1, &[0; 16]));
     drop(cpu);
     let first = map.take_interval().unwrap();
@@ -728,8 +776,15 @@ fn intervals() {
     assert_eq!(entries(&first), (0..100).map(sums).collect());
     assert_eq!((first.hits(), first.drops()), (100, 1));
     assert_eq!(first.losses(Loss::Unresolved), 1);
-    assert_eq!((map.hits(), map.drops(), map.len()), (0, 0, 100));
-    assert_eq!(map.losses(Loss::Unresolved), 0);
+    assert_eq!(
+        (
+            map.contents().hits(),
+            map.contents().drops(),
+            map.contents().len()
+        ),
+        (0, 0, 100)
+    );
+    assert_eq!(map.contents().losses(Loss::Unresolved), 0);
 
     for n in 50..110 {
         hit_with(&map, 0, &key(n), &[n, 2]);
@@ -743,7 +798,7 @@ fn intervals() {
     assert_eq!((0..100).map(number).collect::<Vec<_>>(), numbers);
     let cpu = Cpu::enter(0);
     for n in 0..100 {
-        let elt = map.lookup_word(cpu.preempt(), n).unwrap();
+        let elt = map.read(cpu.preempt()).lookup_word(n).unwrap();
         assert_eq!((elt.var(0), elt.side()[0].load(Relaxed)), (Some(n), n));
         let mut value = [0; 2];
         assert_eq!(elt.wide(0).unwrap().read(&mut value), Read::Done);
@@ -895,12 +950,12 @@ fn interrupted(bits: u32, keys: &[u64]) -> usize {
     at_all_points(keys.len() - 1, &|points| {
         let map = Rc::new(Map::new(Shape { bits, ..shape() }).unwrap());
         let came = nest(&map, keys, points);
-        let fired = map.hits() + map.drops();
+        let fired = map.contents().hits() + map.contents().drops();
         if came {
             assert_complete(&map, keys.len() as u64, distinct);
         }
         // No spare element is lost: all keys still fit.
-        let all = map.capacity() as u64;
+        let all = map.contents().capacity() as u64;
         for number in 0..2 * all {
             hit(&map, 0, &key(number));
         }
@@ -942,10 +997,10 @@ fn nested_too_deep() {
     // Between going up a level and publishing.
     let points = [6; LEVELS];
     assert!(nest(&map, &[1, 2, 3, 4, 5], &points));
-    assert_eq!((map.hits(), map.drops()), (4, 1));
+    assert_eq!((map.contents().hits(), map.contents().drops()), (4, 1));
     assert!(map.contents().lookup(&key(5)).is_none());
     assert!(nest(&map, &[6, 7, 8, 9, 1], &points));
-    assert_eq!((map.hits(), map.drops()), (9, 1));
+    assert_eq!((map.contents().hits(), map.contents().drops()), (9, 1));
     for number in 0..CPUS as u64 * 100 {
         hit(&map, 0, &key(number));
     }
@@ -956,7 +1011,7 @@ fn nested_too_deep() {
 #[test]
 fn losers_keep_their_elements() {
     let map = Rc::new(Map::new(shape()).unwrap());
-    let places = map.capacity() as u64;
+    let places = map.contents().capacity() as u64;
     for number in 0..places {
         assert!(nest(&map, &[number, number], &[4]));
     }
