@@ -1255,7 +1255,7 @@ fn hits_and_buckets(wmb: fn(), rmb: fn()) {
             wmb();
             hit(&their_hits, 1, 7);
         });
-        let counted = hits.hits();
+        let counted = hits.contents().hits();
         rmb();
         let in_buckets = buckets.contents().hits();
         assert!(in_buckets >= counted, "{in_buckets} < {counted}");
