@@ -683,7 +683,7 @@ fn interval_beside_replacement() {
             }
             (Err(_), _) => map.take_interval().unwrap(),
         };
-        assert_eq!((counted + rest.hits(), map.drops(), map.len()), (2, 0, 1));
+        assert_eq!((counted + rest.hits(), map.contents().drops(), map.contents().len()), (2, 0, 1));
         assert_eq!(map.contents().elts().count(), 1);
         assert!(!map.contents().is_being_replaced());
     });
