@@ -71,6 +71,29 @@ fn what_can_be_made() {
 }
 
 #[test]
+fn a_recipe_may_name_count_or_between() {
+    for recipe in [
+        "count sched_switch --by next_comm",
+        "between sched_waking sched_switch --on pid=next_pid",
+    ] {
+        let said = "1 histogram: this machine supports all of them\n".to_owned();
+        assert_eq!(
+            check(&format!("[histogram.a]\nrecipe = \"{recipe}\"\n")),
+            (Some(0), said)
+        );
+    }
+    let (status, said) = check("[histogram.a]\nrecipe = \"count sched_switch --on x\"\n");
+    assert_eq!(status, Some(2));
+    insta::assert_snapshot!(said, @r#"
+    error: unexpected argument '--on' found
+     --> a.toml:2:30
+      |
+    2 | recipe = "count sched_switch --on x"
+      |                              ^^^^
+    "#);
+}
+
+#[test]
 fn what_is_wrong_with_words() {
     let text = "# Switches\n[histogram.a]\ncount = \"sched_swich --by next_comm\"\n\n[histogram.b]\n\
                 recipe = 'syscount --where \"id = 5\"'\n\n[histogram.c]\nrecipe = \"runqlat -d 5\"\n";

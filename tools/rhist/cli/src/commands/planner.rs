@@ -55,11 +55,7 @@ fn no_key(wanted: &HistogramConfig, key: &str, keys: &[&str]) -> InFile {
 
 fn by_query(kind: &str, text: &str, settings: &Settings, id: &Id) -> Result<service::Plans, Problem> {
     let text = QueryText::new(text)?;
-    let query = match kind {
-        "count" => text.count(),
-        "between" => text.between(),
-        _ => by_recipe(&text),
-    }?;
+    let query = query(kind, &text)?;
     if query.size.is_some() && settings.size.is_some() {
         return Err(text.whole("--size and size are the same option: remove one of them"));
     }
@@ -74,8 +70,22 @@ fn by_query(kind: &str, text: &str, settings: &Settings, id: &Id) -> Result<serv
     Ok(service::Plans { tracefs, plans })
 }
 
+/// Parses the question of a keyword: `recipe`, `count` or `between`.
+pub(super) fn query(kind: &str, text: &QueryText<'_>) -> Result<Query, Problem> {
+    match kind {
+        "count" => text.count(),
+        "between" => text.between(),
+        _ => by_recipe(text),
+    }
+}
+
+/// Parses a text as on the command line: its first word is a recipe, `count` or `between`.
 fn by_recipe(text: &QueryText<'_>) -> Result<Query, Problem> {
-    let recipe = recipes::required(text.recipe_name()?);
+    let name = text.recipe_name()?;
+    if matches!(name, "count" | "between") {
+        return query(name, &text.after_name());
+    }
+    let recipe = recipes::required(name);
     let recipe = recipe.map_err(|error| match error.downcast_ref::<query::Error>() {
         Some(error) => text.locate(error),
         None => text.whole(format!("{error:#}")),

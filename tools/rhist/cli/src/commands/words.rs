@@ -55,21 +55,20 @@ mod tests {
     use rhist_core::query::Query;
     use rhist_core::query::QueryText;
 
+    use super::super::planner::query;
     use super::*;
     use crate::recipes;
 
-    /// The question of a text, as the configuration of the service has it. The first word is a
-    /// recipe, `count` or `between`.
+    /// The question of a text, as the configuration of the service has it: of the keyword
+    /// `recipe`, and if it begins with `count` or `between`, of the keyword of this name, too.
     fn of_text(text: &str) -> Result<Query, Problem> {
-        match text.split_once(' ').unwrap_or((text, "")) {
-            ("count", rest) => QueryText::new(rest)?.count(),
-            ("between", rest) => QueryText::new(rest)?.between(),
-            _ => {
-                let text = QueryText::new(text)?;
-                let recipe = recipes::required(text.recipe_name()?).unwrap();
-                text.recipe(&recipe)
-            }
+        let of_recipe = query("recipe", &QueryText::new(text)?);
+        let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
+        if matches!(name, "count" | "between") {
+            let of_name = query(name, &QueryText::new(rest)?);
+            assert_eq!(of_name.ok(), of_recipe.as_ref().ok().cloned(), "{text}");
         }
+        of_recipe
     }
 
     #[test]

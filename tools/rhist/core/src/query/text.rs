@@ -127,6 +127,14 @@ impl<'a> QueryText<'a> {
         first.ok_or_else(|| self.whole("expected a recipe: rhist ls recipes lists them"))
     }
 
+    /// The same text without its first word.
+    pub fn after_name(&self) -> Self {
+        Self {
+            text: self.text,
+            words: self.words.iter().skip(1).cloned().collect(),
+        }
+    }
+
     /// Parses the question of a recipe, whose name is the first word.
     pub fn recipe(&self, recipe: &Recipe) -> Result<Query, Problem> {
         let name = self.recipe_name()?;
