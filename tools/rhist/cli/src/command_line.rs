@@ -5,6 +5,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::ArgMatches;
 use clap::CommandFactory;
 use clap::FromArgMatches;
 use clap::Parser;
@@ -26,6 +27,7 @@ use crate::commands::show;
 use crate::commands::status;
 use crate::commands::top;
 use crate::commands::words;
+use crate::diagnostic::USAGE;
 use crate::options::Common;
 use crate::options::known;
 use crate::options::with_common;
@@ -104,7 +106,8 @@ pub enum Command {
     /// namespace are not affected.
     ///
     /// The exit status is that of COMMAND, 127 if COMMAND does not exist, 125 if it could not be
-    /// run in this way. Called as rhist-exec, rhist does the same, until version 1.0.
+    /// run in this way or the options are invalid. Called as rhist-exec, rhist is rhist exec, until
+    /// version 1.0.
     Exec(exec::Args),
     /// A recipe: its name, and what follows.
     #[command(external_subcommand)]
@@ -144,6 +147,15 @@ pub fn program() -> clap::Command {
     })
 }
 
+/// Exit status for an invalid command line: for `exec` one that its command does not have.
+pub fn usage_status(words: &[OsString]) -> u8 {
+    let matches = program().ignore_errors(true).try_get_matches_from(words);
+    match matches.as_ref().ok().and_then(ArgMatches::subcommand_name) {
+        Some("exec") => exec::NOT_RUN,
+        _ => USAGE,
+    }
+}
+
 impl CommandLine {
     /// Parses a command line.
     pub fn parse_from(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Self, clap::Error> {
@@ -180,6 +192,9 @@ impl CommandLine {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
     use crate::options;
 
@@ -188,5 +203,60 @@ mod tests {
         let command = CommandLine::command();
         let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
         assert_eq!(options::commands(), names);
+    }
+
+    /// The instance, and the words of the command.
+    fn exec_of(words: &[&OsStr]) -> Result<(Option<OsString>, Vec<OsString>), clap::Error> {
+        let line = CommandLine::parse_from(["rhist", "exec"].map(OsStr::new).iter().chain(words))?;
+        match line.command {
+            Some(Command::Exec(args)) => Ok((args.instance, args.command)),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn words_after_exec_belong_to_its_command() {
+        for (given, instance, command) in [
+            ("-i x ls -i --format y", Some("x"), "ls -i --format y"),
+            ("-- -x --dry-run", None, "-x --dry-run"),
+            ("-- ls -- -x", None, "ls -- -x"),
+            ("ls -- -x", None, "ls -- -x"),
+            ("", None, ""),
+            ("-i a -i b ls -i c", Some("b"), "ls -i c"),
+            ("-i -x ls", Some("-x"), "ls"),
+            ("-ia ls", Some("a"), "ls"),
+        ] {
+            let words = |text: &str| text.split_whitespace().map(OsString::from).collect::<Vec<_>>();
+            let given: Vec<&OsStr> = given.split_whitespace().map(OsStr::new).collect();
+            let expected = (instance.map(OsString::from), words(command));
+            assert_eq!(exec_of(&given).unwrap(), expected, "{given:?}");
+        }
+        let bytes = OsStr::from_bytes(b"\xff");
+        let (instance, command) = exec_of(&[OsStr::new("-i"), bytes, bytes]).unwrap();
+        assert_eq!((instance, command), (Some(bytes.to_owned()), vec![bytes.to_owned()]));
+    }
+
+    #[test]
+    fn invalid_options_of_exec_end_with_125() {
+        for given in [
+            "-x true",
+            "--nosuch true",
+            "-V",
+            "--version",
+            "-i",
+            "--instance",
+            "--dry-run=x ls",
+        ] {
+            let words: Vec<&OsStr> = given.split(' ').map(OsStr::new).collect();
+            assert!(exec_of(&words).is_err(), "{given}");
+            let status = |line: String| usage_status(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+            assert_eq!(status(format!("rhist exec {given}")), 125, "{given}");
+            assert_eq!(
+                status(format!("rhist --dry-run --format text exec {given}")),
+                125,
+                "{given}"
+            );
+            assert_eq!(status(format!("rhist record exec {given}")), 2, "{given}");
+        }
     }
 }

@@ -31,19 +31,20 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use command_line::CommandLine;
+use command_line::usage_status;
 use diagnostic::Diagnostic;
-use diagnostic::USAGE;
 use rhist_core::query;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     complete::run();
-    let result = CommandLine::parse_from(words(std::env::args_os()))
+    let words = words(std::env::args_os());
+    let result = CommandLine::parse_from(&words)
         .map_err(anyhow::Error::from)
         .and_then(CommandLine::run);
     match result {
         Ok(code) => code,
-        Err(error) => failed(&error),
+        Err(error) => failed(&error, &words),
     }
 }
 
@@ -58,14 +59,14 @@ fn words(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     words
 }
 
-/// Reports an error, and returns the exit status.
-fn failed(error: &anyhow::Error) -> ExitCode {
+/// Reports an error of a command line, and returns the exit status.
+fn failed(error: &anyhow::Error, words: &[OsString]) -> ExitCode {
     // The reader has closed the pipe, which is not an error.
     if is_broken_pipe(error) {
         return ExitCode::SUCCESS;
     }
     if let Some(error) = error.downcast_ref::<clap::Error>() {
-        return usage(error);
+        return usage(error, words);
     }
     match Diagnostic::of(error) {
         Some(diagnostic) => diagnostic.print(),
@@ -75,15 +76,15 @@ fn failed(error: &anyhow::Error) -> ExitCode {
     let is_unread = matches!(error.downcast_ref(), Some(query::Error::Io(..)));
     match error.is::<run::Failed>() || error.is::<io::Error>() || is_unread {
         true => ExitCode::FAILURE,
-        false => ExitCode::from(USAGE),
+        false => ExitCode::from(usage_status(words)),
     }
 }
 
 /// Prints help, the version, or an error in the command line.
-fn usage(error: &clap::Error) -> ExitCode {
+fn usage(error: &clap::Error, words: &[OsString]) -> ExitCode {
     match error.print().and_then(|()| io::stdout().flush()) {
-        Err(error) => failed(&error.into()),
-        Ok(()) if error.use_stderr() => ExitCode::from(USAGE),
+        Err(error) => failed(&error.into(), words),
+        Ok(()) if error.use_stderr() => ExitCode::from(usage_status(words)),
         Ok(()) => ExitCode::SUCCESS,
     }
 }

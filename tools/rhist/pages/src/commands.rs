@@ -48,7 +48,10 @@ const STATUS: [(&str, &str); 5] = [
         "2",
         "The command line is invalid, or not possible on this machine; nothing was changed.",
     ),
-    ("125", "rhist exec could not run the command in this way."),
+    (
+        "125",
+        "rhist exec could not run the command in this way, or its options are invalid.",
+    ),
     ("127", "The command of rhist exec does not exist."),
 ];
 

@@ -52,6 +52,14 @@ for exec in "rhist exec" rhist-exec; do
 		"$exec: no instance" $exec -i rhist_x true
 	refused 127 "command not found: rhist_none" "$exec: no such command" $exec rhist_none
 	refused 125 "missing COMMAND: rhist exec [-i INSTANCE] COMMAND [ARG]..." "$exec: no command at all" $exec
+	for words in "-x true" -V -i; do
+		said=$($exec $words 2>&1)
+		is "$? $(echo "$said" | sed -n '1s/^error: .*/error/p')" "125 error" "$exec $words: bad options"
+	done
+	refused 125 "no instance rhist_x: make it first, with mkdir /sys/kernel/tracing/rhist/instances/rhist_x" \
+		"$exec: the last instance counts" $exec -i rhist_y -i rhist_x true
+	refused 125 "no instance -x: make it first, with mkdir /sys/kernel/tracing/rhist/instances/-x" \
+		"$exec: an instance may begin with -" $exec -i -x true
 	is "$($exec -h | sed -n '1p; s/^Usage: \(rhist exec\) .*/\1/p')" "Run a program on the tracing directory of rhist
 rhist exec" "$exec: help"
 	is "$($exec sh -c 'echo "$1"; exit 7' sh 'a  b'; echo $?)" "a  b

@@ -3,6 +3,7 @@
 //! `rhist exec`: runs a program with rhist's tracing directory mounted over the kernel's. For
 //! programs that know only the kernel's path.
 
+use std::ffi::OsStr;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
@@ -21,12 +22,15 @@ use rustix::thread::UnshareFlags;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Show the directory of this instance instead
-    #[arg(short, long)]
-    instance: Option<String>,
+    #[arg(short, long, allow_hyphen_values = true, overrides_with = "instance")]
+    pub instance: Option<OsString>,
     /// The program, and its arguments
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
-    command: Vec<OsString>,
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
 }
+
+/// Exit status if the command was not run, and for invalid input.
+pub const NOT_RUN: u8 = 125;
 
 /// Path of the kernel's own directory.
 const TRACING: &str = "/sys/kernel/tracing";
@@ -41,7 +45,7 @@ enum Error {
     NotRoot,
     NotFound(OsString),
     NoModule(PathBuf),
-    NoInstance { name: String, dir: PathBuf },
+    NoInstance { name: OsString, dir: PathBuf },
     Mount(PathBuf, io::Error),
     Exec(OsString, io::Error),
 }
@@ -50,14 +54,14 @@ impl Error {
     fn status(&self) -> u8 {
         match self {
             Self::NotFound(_) => 127,
-            _ => 125,
+            _ => NOT_RUN,
         }
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |name: &OsString| Text::from(name.as_encoded_bytes());
+        let shown = |name: &OsStr| Text::from(name.as_encoded_bytes());
         match self {
             Self::NoCommand => write!(f, "missing COMMAND: rhist exec [-i INSTANCE] COMMAND [ARG]..."),
             Self::NotRoot => {
@@ -75,7 +79,7 @@ impl fmt::Display for Error {
                 )
             }
             Self::NoInstance { name, dir } => {
-                let (name, dir) = (Text::from(name.as_str()), Text::from(dir.to_string_lossy().as_ref()));
+                let (name, dir) = (shown(name), shown(dir.as_os_str()));
                 write!(f, "no instance {name}: make it first, with mkdir {dir}")
             }
             Self::Mount(place, error) => write!(f, "cannot mount over {}: {error}", place.display()),
@@ -183,29 +187,7 @@ fn exec(command: &[OsString]) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use clap::Args as _;
-    use clap::FromArgMatches;
-
     use super::*;
-    use crate::options;
-
-    fn parsed(words: &[&str]) -> (Option<String>, Vec<OsString>) {
-        let command = Args::augment_args(options::command("exec"));
-        let matches = command.try_get_matches_from(["exec"].iter().chain(words)).unwrap();
-        let args = Args::from_arg_matches(&matches).unwrap();
-        (args.instance, args.command)
-    }
-
-    #[test]
-    fn what_follows_belongs_to_the_command() {
-        let words = |words: &[&str]| words.iter().map(OsString::from).collect::<Vec<_>>();
-        assert_eq!(
-            parsed(&["-i", "x", "ls", "-i", "--format", "y"]),
-            (Some("x".to_owned()), words(&["ls", "-i", "--format", "y"]))
-        );
-        assert_eq!(parsed(&["--", "-x", "--dry-run"]), (None, words(&["-x", "--dry-run"])));
-        assert_eq!(parsed(&[]), (None, words(&[])));
-    }
 
     #[test]
     fn programs() {
