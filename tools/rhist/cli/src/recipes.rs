@@ -11,6 +11,7 @@ use anyhow::Context;
 use anyhow::bail;
 use rhist_core::query::Error;
 use rhist_core::recipe::Recipe;
+use rhist_core::table::Text;
 
 use crate::options::commands;
 use crate::options::is_recipe_option;
@@ -69,10 +70,10 @@ pub fn required(name: &str) -> anyhow::Result<Recipe> {
         bail!("{name} does not measure: expected a recipe, count or between")
     }
     if let Some(instead) = instead(name) {
-        bail!("no recipe {name}: histograms have no {instead}");
+        bail!("no recipe {}: histograms have no {instead}", Text::from(name));
     }
     if name.starts_with('-') {
-        bail!("unknown option {name}");
+        bail!("expected a recipe, count or between before {}", Text::from(name));
     }
     let recipes = names();
     let names = recipes.iter().map(String::as_str).chain(commands());
@@ -150,6 +151,19 @@ mod tests {
                 .unwrap()
                 .is_none()
         );
+    }
+
+    #[test]
+    fn words_that_are_no_recipes() {
+        for (name, said) in [
+            ("--by", "expected a recipe, count or between before --by"),
+            ("-x\n\x1b", "expected a recipe, count or between before -x\\u{a}\\u{1b}"),
+            ("clean", "clean does not measure: expected a recipe, count or between"),
+        ] {
+            assert_eq!(required(name).unwrap_err().to_string(), said);
+        }
+        let snoop = required("\nsnoop").unwrap_err().to_string();
+        assert!(snoop.starts_with("no recipe \\u{a}snoop: "), "{snoop}");
     }
 
     #[test]

@@ -365,7 +365,7 @@ fn options_that_a_command_does_not_know() {
     const REFUSALS: [&str; 6] = [
         "has no option",
         "does not support --format",
-        "unknown option",
+        "expected a recipe, count or between before --",
         "unexpected argument",
         "invalid value",
         "cannot be used with",
