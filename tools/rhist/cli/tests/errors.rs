@@ -176,10 +176,7 @@ fn bounds_of_times() {
     assert_eq!(both, "(lat >= 5000000) && (lat < 10000000)");
     let none = "no time is at least 5ms (--slower) and less than 5ms (--faster)\n";
     assert_eq!(with(&["--slower", "5ms", "--faster", "5ms"]), none);
-    assert_eq!(
-        with(&["--faster", "0ns"]),
-        "no time is at least 0 (--slower) and less than 0ns (--faster)\n"
-    );
+    assert_eq!(with(&["--faster", "0ns"]), "no time is less than 0ns (--faster)\n");
     for option in ["--slower", "--faster"] {
         let count = said(&["count", "sched_switch", option, "5ms"]);
         assert_eq!(count, format!("{option} 5ms: count does not measure times\n"));

@@ -38,11 +38,15 @@ impl Query {
         }
         let slower = self.bound("--slower", self.slower.as_deref())?;
         let faster = self.bound("--faster", self.faster.as_deref())?;
-        if faster.is_some_and(|below| below <= slower.unwrap_or(0)) {
-            let [slower, faster] = [&self.slower, &self.faster].map(|bound| bound.as_deref().unwrap_or("0"));
-            return Err(Error::other(format!(
-                "no time is at least {slower} (--slower) and less than {faster} (--faster)"
-            )));
+        if let (Some(below), Some(text)) = (faster, &self.faster)
+            && below <= slower.unwrap_or(0)
+        {
+            let least = self
+                .slower
+                .as_ref()
+                .map(|text| format!("at least {text} (--slower) and "));
+            let least = least.unwrap_or_default();
+            return Err(Error::other(format!("no time is {least}less than {text} (--faster)")));
         }
         let options = Options {
             by: (!self.by.is_empty()).then(|| self.by.clone()),
