@@ -56,7 +56,7 @@ pub fn parse(bytes: &[u8]) -> Parsed {
         Ok(httparse::Status::Complete(length)) if length <= MAX_HEAD => length,
         Ok(httparse::Status::Partial) if bytes.len() < MAX_HEAD => return Parsed::Partial,
         Ok(_) | Err(httparse::Error::TooManyHeaders) => {
-            return Parsed::Refused(Response::text(431, "the header of this request is too large\n"), false);
+            return Parsed::Refused(Response::text(431, "the head of this request is too large\n"), false);
         }
         Err(error) => {
             let response = Response::text(400, &format!("bad request: {error}\n"));
@@ -242,6 +242,14 @@ mod tests {
         assert_eq!(status("\x16\x03\x01\x02\x00\x01"), 400);
         assert_eq!(status(&format!("GET /{} HTTP/1.1\r\n", "a".repeat(MAX_HEAD))), 431);
         assert_eq!(status(&format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(65))), 431);
+    }
+
+    #[test]
+    fn a_long_line_is_not_called_a_header() {
+        match parse(format!("GET /{} HTTP/1.1\r\n", "a".repeat(MAX_HEAD)).as_bytes()) {
+            Parsed::Refused(response, _) => assert_eq!(*response.body, b"the head of this request is too large\n"),
+            other => panic!("{other:?}"),
+        }
     }
 
     /// RFC 9112, 3.2 and 6.3: a different parser may find another request in the same bytes.
