@@ -42,7 +42,7 @@ const STATUS: [(&str, &str); 5] = [
     ("0", "Success."),
     (
         "1",
-        "A failure after the start, such as writing the output; of rhist doctor: nothing can be measured.",
+        "A failure of reading or writing, or after the start; of rhist doctor: nothing can be measured.",
     ),
     (
         "2",
