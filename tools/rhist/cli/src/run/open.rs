@@ -14,6 +14,7 @@ use rhist_core::plan::Plans;
 use rhist_core::run;
 use rhist_core::run::Run;
 use rhist_core::run::StartError;
+use rhist_core::table::Text;
 use rhist_core::tracefs::Backend;
 use rhist_core::tracefs::ROOT_VARIABLE;
 use rhist_core::tracefs::Tracefs;
@@ -31,13 +32,13 @@ pub fn prepare(measurement: &Measurement) -> anyhow::Result<(Tracefs, Plans)> {
 /// Finds the tracing directory for this choice of histograms; `None` for rhist's, if the module is
 /// loaded.
 pub fn tracefs(backend: Option<Backend>) -> anyhow::Result<Tracefs> {
-    let is_named = std::env::var_os(ROOT_VARIABLE).is_some_and(|root| !root.is_empty());
-    let tracefs = Tracefs::find().map_err(|error| match error.kind() {
-        io::ErrorKind::PermissionDenied => {
+    let root = std::env::var_os(ROOT_VARIABLE).filter(|root| !root.is_empty());
+    let tracefs = Tracefs::find().map_err(|error| match (error.kind(), &root) {
+        (io::ErrorKind::PermissionDenied, _) => {
             anyhow::anyhow!("tracing needs root, or the group that may use tracefs: try sudo")
         }
-        _ if is_named => anyhow::anyhow!("{error} (set by {ROOT_VARIABLE})"),
-        _ => anyhow::anyhow!("{error}: mount -t tracefs tracefs /sys/kernel/tracing"),
+        (_, Some(root)) => anyhow::anyhow!("{ROOT_VARIABLE}={}: {error}", Text::from(root.as_encoded_bytes())),
+        (_, None) => anyhow::anyhow!("{error}: mount -t tracefs tracefs /sys/kernel/tracing"),
     })?;
     match (backend, tracefs.backend()) {
         (Some(Backend::C), _) => Ok(tracefs.with_c()),

@@ -89,10 +89,7 @@ impl Tracefs {
     /// `NotFound` if the path is not a tracing directory.
     pub fn at(root: PathBuf) -> io::Result<Self> {
         fs::metadata(root.join("events")).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => {
-                let why = format!("{} is not a tracing directory", root.display());
-                io::Error::new(error.kind(), why)
-            }
+            io::ErrorKind::NotFound => io::Error::new(error.kind(), "not a tracing directory"),
             _ => error,
         })?;
         let rhist = root.join("rhist");
