@@ -71,6 +71,12 @@ fn what_can_be_made() {
 }
 
 #[test]
+fn files_without_histograms() {
+    let said = "no histograms are configured in a.toml\n".to_owned();
+    assert_eq!(check("# None yet\n"), (Some(0), said));
+}
+
+#[test]
 fn a_recipe_may_name_count_or_between() {
     for recipe in [
         "count sched_switch --by next_comm",

@@ -23,6 +23,7 @@ use crate::diagnostic;
 use crate::diagnostic::Diagnostic;
 use crate::diagnostic::USAGE;
 use crate::run;
+use crate::screen::plain;
 
 /// Default folder of the configuration.
 pub const FOLDER: &str = "/etc/rhist";
@@ -59,7 +60,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(USAGE));
     }
     if config.histograms.is_empty() {
-        let place = if args.files.is_empty() { FOLDER } else { "there" };
+        let files: Vec<String> = args.files.iter().map(|file| plain(&file.to_string_lossy())).collect();
+        let place = if files.is_empty() { FOLDER } else { &files.join(", ") };
         writeln!(io::stdout(), "no histograms are configured in {place}")?;
         return Ok(ExitCode::SUCCESS);
     }
