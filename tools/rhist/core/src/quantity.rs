@@ -202,11 +202,11 @@ pub fn parse(text: &str, unit: Unit) -> Result<i128, QuantityError> {
     let at = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '_' | ','));
     let (number, name) = text.split_at(at.unwrap_or(text.len()));
     let name = name.trim_start().replace('μ', "µ");
-    let (names, each, example) = match unit {
-        Unit::Nanoseconds => (TIME_NAMES, 1, "10ms"),
-        Unit::Microseconds => (TIME_NAMES, 1_000, "10ms"),
-        Unit::Bytes => (BYTES_NAMES, 1, "64KiB"),
-        Unit::Plain => (&[][..], 1, "1000"),
+    let (names, each, least, example) = match unit {
+        Unit::Nanoseconds => (TIME_NAMES, 1, "1 ns", "10ms"),
+        Unit::Microseconds => (TIME_NAMES, 1_000, "1 µs", "10ms"),
+        Unit::Bytes => (BYTES_NAMES, 1, "1 B", "64KiB"),
+        Unit::Plain => (&[][..], 1, "1", "1000"),
     };
     let Some((digits, decimals)) = decimal(number) else {
         return fail(format!("\"{shown}\" is not a number such as {example}"));
@@ -235,7 +235,7 @@ pub fn parse(text: &str, unit: Unit) -> Result<i128, QuantityError> {
         return fail(format!("\"{shown}\" is too large"));
     }
     if whole == 0 && digits > 0 {
-        return fail(format!("\"{shown}\" is less than one"));
+        return fail(format!("\"{shown}\" is less than {least}"));
     }
     Ok(whole)
 }

@@ -130,6 +130,9 @@ fn says_what_is_wrong() {
         ("10\u{1b}[31m", Unit::Nanoseconds),
         ("500ns", Unit::Microseconds),
         ("499ns", Unit::Microseconds),
+        ("0.4ns", Unit::Nanoseconds),
+        ("0.4", Unit::Bytes),
+        ("0.4", Unit::Plain),
         ("10ms", Unit::Plain),
         ("99999999999999999999", Unit::Plain),
         ("9999999999999T", Unit::Bytes),
@@ -145,7 +148,10 @@ fn says_what_is_wrong() {
     "MiB" is not a unit that fits here; possible units: ns, us, µs, ms, s, min, h
     "\u{1b}[31m" is not a unit that fits here; possible units: ns, us, µs, ms, s, min, h
     1
-    "499ns" is less than one
+    "499ns" is less than 1 µs
+    "0.4ns" is less than 1 ns
+    "0.4" is less than 1 B
+    "0.4" is less than 1
     "10ms" has a unit, but this is a number of things
     "99999999999999999999" is too large
     "9999999999999T" is too large
