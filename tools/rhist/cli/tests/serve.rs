@@ -511,6 +511,22 @@ fn what_was_left_is_pushed_also_to_another_receiver() {
 }
 
 #[test]
+fn a_configuration_that_cannot_be_read_is_not_used() {
+    let service = Service::start();
+    fs::remove_file(service.home.path().join("a.toml")).unwrap();
+    fs::create_dir(service.home.path().join("a.toml")).unwrap();
+    service.signal(Signal::HUP);
+    let said = [(); 2].map(|()| service.said.recv_timeout(PATIENCE).unwrap());
+    assert_eq!(
+        said,
+        [
+            "rhist: ./a.toml: not a regular file, or larger than 1 MiB",
+            "rhist: the new configuration is not used; the previous one stays in use"
+        ]
+    );
+}
+
+#[test]
 fn what_is_lost_is_told_at_the_end() {
     let (url, _requests) = receiver("401 Unauthorized");
     let mut service = Service::of(&push_to(&url), |home| leave(home, &url));

@@ -238,7 +238,7 @@ impl Scraper {
         });
         self.own.reloaded(config.is_some());
         let Some((config, settings)) = config else {
-            say!("rhist: the new configuration has errors; the previous one stays in use");
+            say!("rhist: the new configuration is not used; the previous one stays in use");
             return;
         };
         // Removed histograms lose their counts since the last scrape, unless these are pushed.
