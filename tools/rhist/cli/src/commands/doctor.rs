@@ -157,7 +157,7 @@ fn function_checks(machine: &Machine) -> Vec<Check> {
             "hist triggers",
             functions.hist_triggers,
             "the kernel's own",
-            "the kernel has no histograms",
+            "none of its own",
             "CONFIG_HIST_TRIGGERS",
         ),
         (
