@@ -17,9 +17,13 @@ use rhist_core::table::ReadError;
 use rhist_core::table::Text;
 use rhist_core::table::Value;
 
-fn fixture(name: &str) -> Vec<u8> {
+fn path(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-    fs::read(folder.join(name)).unwrap()
+    folder.join(name)
+}
+
+fn fixture(name: &str) -> Vec<u8> {
+    fs::read(path(name)).unwrap()
 }
 
 /// Fixtures with a text of C. Rhist's text is recorded only where it differs.
@@ -34,8 +38,11 @@ fn text(name: &str) -> Vec<Histogram> {
 /// Rhist's text, or C's if both are the same.
 fn text_of_rhist(name: &str) -> Vec<Histogram> {
     let own = format!("{name}.rhist.txt");
-    let is_own = RHIST.contains(&name) || DIFFERENT.contains(&name);
-    text(&if is_own { own } else { format!("{name}.c.txt") })
+    text(&if path(&own).exists() {
+        own
+    } else {
+        format!("{name}.c.txt")
+    })
 }
 
 /// Entries by their keys.
