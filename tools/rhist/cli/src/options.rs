@@ -10,6 +10,7 @@ use clap::ArgMatches;
 use clap::Args as _;
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
+use clap::builder::RangedI64ValueParser;
 use clap::builder::TypedValueParser;
 use rhist_core::query;
 use rhist_core::table::BucketUnit;
@@ -203,7 +204,7 @@ pub struct RunArgs {
     #[arg(long = "where", value_name = "EXPR", value_parser = one_line)]
     pub filter: Option<String>,
     /// Number of entries for results, and for starts: 65 to 131072
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(65..=131_072))]
+    #[arg(long, value_name = "NUMBER", value_parser = size())]
     pub size: Option<u32>,
     /// Implementation of histograms: by default rhist's, if the module is loaded
     #[arg(long, value_enum, default_value_t)]
@@ -368,6 +369,11 @@ impl Common {
             quiet: self.quiet || other.quiet,
         }
     }
+}
+
+fn size() -> RangedI64ValueParser<u32> {
+    let (least, most) = query::SIZE.into_inner();
+    RangedI64ValueParser::new().range(i64::from(least)..=i64::from(most))
 }
 
 fn one_line(text: &str) -> Result<String, Infallible> {

@@ -20,7 +20,7 @@ use crate::suggest;
 use crate::tracefs::Backend;
 
 /// Limits of `--size`.
-const SIZE: RangeInclusive<u32> = 65..=131_072;
+pub const SIZE: RangeInclusive<u32> = 65..=131_072;
 
 /// Message for options about output, or about a single run.
 const OF_A_RUN: &str =

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use rhist_core::problem::InFile;
 use rhist_core::problem::Problem;
+use rhist_core::query::SIZE;
 use rhist_core::suggest;
 use rhist_core::table::BucketUnit;
 use serde::Deserialize;
@@ -323,7 +324,7 @@ impl HistogramConfig {
         let label_places = table.labels.keys().map(|key| (key.get_ref().clone(), key.span()));
         let label_places = label_places.collect();
         let settings = Settings {
-            size: number("size", table.size, 65..=131_072)?,
+            size: number("size", table.size, SIZE)?,
             limit: number("limit", table.limit, 1..=10_000)?.unwrap_or(LIMIT),
             unit: table.unit.map(unit).transpose()?.unwrap_or_default(),
             budget: table.budget.map(budget).transpose()?.unwrap_or(BUDGET),
