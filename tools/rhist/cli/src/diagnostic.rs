@@ -74,11 +74,6 @@ impl Diagnostic {
         &self.problem
     }
 
-    /// The text with the fault.
-    pub fn source(&self) -> &str {
-        &self.source
-    }
-
     /// Formats the error for people, with a newline at the end.
     pub fn render(&self, colour: bool) -> String {
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };

@@ -241,7 +241,7 @@ impl Run {
 
     /// A run whose triggers another process has created.
     #[cfg(test)]
-    pub(crate) fn of_others(tracefs: Tracefs, plan: Plan) -> Self {
+    fn of_others(tracefs: Tracefs, plan: Plan) -> Self {
         Self {
             tracefs,
             plan,
