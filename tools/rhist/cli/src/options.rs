@@ -16,7 +16,7 @@ use rhist_core::query;
 use rhist_core::table::BucketUnit;
 use rhist_core::tracefs::Backend;
 
-/// Options that many commands have: [`KNOWN`] says which.
+/// Options that many commands have: `KNOWN` says which.
 #[derive(Clone, Debug, Default, PartialEq, clap::Args)]
 #[command(next_help_heading = "Output")]
 pub struct Common {

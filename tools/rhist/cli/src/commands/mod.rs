@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Commands: one file for each, with its arguments and a function `run`. [`planner`] is for those
-//! with a configuration.
+//! Commands: a file for each, with its function `run`, and its arguments if it has any. `words` and
+//! `recipe` parse measurements for several commands, `planner` plans histograms of a configuration.
 
 pub mod between;
 pub mod check;

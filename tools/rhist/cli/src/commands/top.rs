@@ -2,8 +2,8 @@
 
 //! `rhist top`: shows keys as they change, full screen.
 //!
-//! [`state`] holds the data shown and the effects of keys, [`screen`] draws it into cells, and the
-//! loop in [`live`] connects both with the source and the terminal.
+//! `state` holds the data shown and the effects of keys, `screen` draws it into cells, and the
+//! loop in `live` connects both with the source and the terminal.
 
 mod baseline;
 mod batch;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Output of a run, for people ([`text`]) and for programs ([`json`], [`folded`]).
+//! Output of a run, for people (`text`) and for programs (`json`, `folded`).
 
 mod axis;
 mod bars;

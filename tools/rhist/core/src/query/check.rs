@@ -18,7 +18,7 @@ use crate::tracefs::events::EventName;
 use crate::tracefs::format::Format;
 
 impl Query {
-    /// Resolves the names of events from the command line.
+    /// Resolves the names of events, which the command line or a configuration may shorten.
     pub(super) fn with_events(&self, tracefs: &Tracefs) -> Result<Measure, Error> {
         let mut measure = self.measure.clone();
         if !matches!(self.name.as_str(), "count" | "between") {
@@ -45,7 +45,7 @@ impl Query {
         Ok(measure)
     }
 
-    /// Finds faults in the command line that the kernel would reject, as far as the events exist
+    /// Finds faults in the question that the kernel would reject, as far as the events exist
     /// already.
     pub(super) fn check(&self, tracefs: &Tracefs, measure: &Measure) -> Result<(), Error> {
         let format = |event: &str| tracefs.format(&EventName::parse(event)?).ok();

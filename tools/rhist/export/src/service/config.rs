@@ -91,7 +91,7 @@ pub struct Settings {
 /// Measurement of a histogram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A question, as [`crate::query::QueryText`] reads it.
+    /// A question, as [`rhist_core::query::QueryText`] reads it.
     Query {
         /// `recipe`, `count`, or `between`.
         kind: &'static str,
