@@ -254,8 +254,10 @@ def made(case, total, known):
 
 
 def woken(case, total, known):
-    # On an emulated processor, it may not sleep again yet when the next byte comes.
-    case.within("each time that it is woken from sleep is counted once", 10 if HAVE_PROBES else 30, total.of("ld_kid", "ld_ring"), 30)
+    # On a slow or busy machine, it may not sleep again yet when the next byte comes. It also sleeps
+    # when it exits, and may have to wait for a lock.
+    least = min(known["ld_ring"]["slept"] - 2, 28)
+    case.within("each time that it is woken from sleep is counted once", least, total.of("ld_kid", "ld_ring"), 30)
     # It sleeps from one byte to the next, without other work.
     times = sum(row["values"][0]["sum"] for keys, row in total.rows.items() if keys == ("ld_kid", "ld_ring"))
     case.within("times", 10 * 4 * MS if HAVE_PROBES else 0, times, known["ld_ring"]["wall"] + 30 * TICK)

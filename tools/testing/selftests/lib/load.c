@@ -17,7 +17,7 @@
  *   many USECS       makes a thread that sleeps for so long; N of them sleep at once
  *   spin USECS       keeps the processor busy for so long, then sleeps for a millisecond
  *   ring COMM        wakes up a child of this name by a pipe, every 5 milliseconds; the child
- *                    sleeps until then
+ *                    sleeps until then; adds "slept", how often it did
  *   exec FILE        runs FILE in a child
  *   signal           sends itself SIGUSR1, which it ignores
  *   reuse USECS      makes a child that exits at once, and waits for so long; all of them have the
@@ -161,10 +161,13 @@ static void spin(void)
 	nap(1000);
 }
 
+static long slept;
+
 static void ring(void)
 {
 	static int pipes[2];
 	static long rung;
+	struct rusage usage;
 
 	if (!rung) {
 		check(pipe(pipes), "pipe");
@@ -180,8 +183,11 @@ static void ring(void)
 	}
 	nap(5000);
 	check(write(pipes[1], "", 1), "write");
-	if (++rung == n)
+	if (++rung == n) {
 		wait(NULL);
+		getrusage(RUSAGE_CHILDREN, &usage);
+		slept = usage.ru_nvcsw;
+	}
 }
 
 static void exec(void)
@@ -699,6 +705,8 @@ int main(int argc, char **argv)
 
 	if (late)
 		printf("late %lld\n", (long long)late);
+	if (slept)
+		printf("slept %ld\n", slept);
 	printf("pid %d\nwall %lld\ncpu %lld\n", getpid(), (long long)wall, (long long)cpu);
 	printf("switches %ld\nouter_switches %ld\n", switches(&inner[1]) - switches(&inner[0]), switches(&outer[1]) - switches(&outer[0]));
 	printf("faults %ld\nouter_faults %ld\n", faults(&inner[1]) - faults(&inner[0]), faults(&outer[1]) - faults(&outer[0]));
