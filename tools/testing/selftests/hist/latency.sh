@@ -41,12 +41,15 @@ done
 # add FILE TEXT: writes a command that has to be accepted
 add() { yes "$2" sh -c 'printf %s "$2" >>"$1"' sh "$1" "$2" || sed 's/^/# /' error_log; }
 
+# uptime: in hundredths of a second; without zeros in front, which would make it octal for the shell
+uptime() { awk '{ printf "%.0f\n", $1 * 100 }' /proc/uptime; }
+
 # usecs COMMAND...: runs it, and prints how long that took
 usecs()
 {
-	usecs_from=$(cut -d' ' -f1 /proc/uptime | tr -d .)
+	usecs_from=$(uptime)
 	"$@" >/dev/null 2>&1
-	echo $((($(cut -d' ' -f1 /proc/uptime | tr -d .) - usecs_from + 2) * 10000))
+	echo $((($(uptime) - usecs_from + 2) * 10000))
 }
 
 # sum NAME FILE: of a value, over all entries
