@@ -21,10 +21,8 @@ use crate::{
                 HistField,
                 Role, //
             },
-            variable::{
-                FieldVar,
-                VarRef, //
-            },
+            field_var::FieldVar,
+            variable::VarRef,
             Distributions, //
         },
         Spec, //

@@ -23,10 +23,8 @@ use crate::{
         spec::{
             action::ActionKind,
             field::HistField,
-            variable::{
-                FieldVar,
-                ValueKind, //
-            },
+            field_var::FieldVar,
+            variable::ValueKind, //
         },
         Program,
         Spec, //

@@ -140,8 +140,7 @@ impl Draft<'_> {
         let found = self.find_event_var(qualifier, trigger.bytes(reference.name))?;
         let var_ref = match found {
             Some(found) => {
-                let home = Some(found.home.clone());
-                let var = VarRef::new(home, found.field(), qualifier)?;
+                let var = found.reference(qualifier)?;
                 self.var_ref(var, reference.text)?
             }
             None => None,

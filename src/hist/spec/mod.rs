@@ -11,6 +11,7 @@ pub mod action;
 mod draft;
 mod expr;
 pub mod field;
+pub mod field_var;
 mod params;
 mod scope;
 pub mod target;
@@ -44,14 +45,12 @@ use action::{
 };
 pub use draft::Draft;
 use field::HistField;
+use field_var::FieldVar;
 pub use scope::{
     AttachedHist,
     Scope, //
 };
-use variable::{
-    FieldVar,
-    Reference, //
-};
+use variable::Reference;
 
 /// A field that entries are sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

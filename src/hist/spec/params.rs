@@ -13,6 +13,7 @@ use super::{
     action::Track,
     draft::Draft,
     field::HistField,
+    field_var::FieldVar,
     scope::EventVar,
     target::{
         SynthField,
@@ -21,7 +22,6 @@ use super::{
         Targets, //
     },
     variable::{
-        FieldVar,
         ValueKind,
         VarRef,
         Variable, //
@@ -121,7 +121,7 @@ impl<'a> Draft<'a> {
 
     /// A reference of this trigger to its variable `at`.
     fn own_var_ref(&mut self, at: usize, culprit: Span) -> Result<Option<Arc<VarRef>>, Error> {
-        let var = VarRef::new(None, &self.spec.vars[at], None)?;
+        let var = VarRef::new(&self.spec.vars[at], None)?;
         self.var_ref(var, culprit)
     }
 
@@ -225,11 +225,9 @@ impl<'a> Draft<'a> {
         culprit: Span,
     ) -> Result<Option<usize>, Error> {
         let var = match var {
-            Argument::Own(at) => VarRef::new(None, &self.spec.vars[*at], qualifier),
+            Argument::Own(at) => VarRef::new(&self.spec.vars[*at], qualifier),
             Argument::Field(at) => VarRef::of_field_var(&self.spec.field_vars[*at], qualifier),
-            Argument::Other(found) => {
-                VarRef::new(Some(found.home.clone()), found.field(), qualifier)
-            }
+            Argument::Other(found) => found.reference(qualifier),
         }?;
         if !field.is_some_and(|field| field.takes(&var.type_, var.size, var.c_signed, var.kind)) {
             return Ok(None);

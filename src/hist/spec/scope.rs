@@ -13,6 +13,7 @@ use super::{
         SnapshotTarget,
         SynthTarget, //
     },
+    variable::VarRef,
 };
 use crate::{
     event::EventDesc,
@@ -91,6 +92,14 @@ pub(super) struct EventVar {
 impl EventVar {
     pub(super) fn field(&self) -> &HistField {
         &self.home.spec().vars[self.var]
+    }
+
+    /// A reference to it, as it is written in a trigger. Fails with `ENOMEM`.
+    pub(super) fn reference(&self, qualifier: Option<[&[u8]; 2]>) -> Result<VarRef> {
+        Ok(VarRef {
+            home: Some(self.home.clone()),
+            ..VarRef::new(self.field(), qualifier)?
+        })
     }
 
     /// The variable `name` of one of `histograms`.

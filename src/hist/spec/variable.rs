@@ -7,14 +7,9 @@ use kernel::{
     sync::Arc, //
 };
 
-use super::field::{
-    Function,
-    HistField, //
-};
 use crate::{
     hist::Histogram,
-    limits,
-    text::copy, //
+    limits, //
 };
 
 /// The kind of value of a variable.
@@ -76,55 +71,6 @@ pub struct VarRef {
 }
 
 impl VarRef {
-    /// A reference to the variable `field` of `home`. Fails with `ENOMEM`.
-    pub(super) fn new(
-        home: Option<Arc<Histogram>>,
-        field: &HistField,
-        qualifier: Option<[&[u8]; 2]>,
-    ) -> Result<Self> {
-        let variable = field.variable.as_ref().ok_or(EINVAL)?;
-        Ok(Self {
-            usecs: field.is_usecs(),
-            c_signed: field.c_signed(),
-            constant: match field.function {
-                Function::Const(number) => Some(number),
-                _ => None,
-            },
-            ..Self::to(home, variable, field, qualifier)?
-        })
-    }
-
-    /// A reference to a field variable of the same histogram, which is unsigned for C. Fails with
-    /// `ENOMEM`.
-    pub(super) fn of_field_var(var: &FieldVar, qualifier: Option<[&[u8]; 2]>) -> Result<Self> {
-        Self::to(None, &var.variable, &var.value, qualifier)
-    }
-
-    fn to(
-        home: Option<Arc<Histogram>>,
-        variable: &Variable,
-        content: &HistField,
-        qualifier: Option<[&[u8]; 2]>,
-    ) -> Result<Self> {
-        Ok(Self {
-            home,
-            index: variable.index,
-            name: copy(&variable.name)?,
-            qualifier: match qualifier {
-                Some([system, event]) => Some([copy(system)?, copy(event)?]),
-                None => None,
-            },
-            type_: copy(content.type_())?,
-            size: content.size,
-            signed: content.signed(),
-            c_signed: false,
-            kind: content.kind(),
-            usecs: false,
-            constant: None,
-            slot: 0,
-        })
-    }
-
     /// Returns whether it refers to variable `index` of `home`.
     pub fn is_to(&self, home: Option<&Arc<Histogram>>, index: usize) -> bool {
         let same = match (&self.home, home) {
@@ -152,22 +98,6 @@ impl VarRef {
 impl core::fmt::Debug for VarRef {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "VarRef({:?})", self.name)
-    }
-}
-
-/// A field that an action reads, and the variable that holds it (`struct field_var`).
-#[derive(Debug)]
-pub struct FieldVar {
-    /// The variable, which no trigger can refer to.
-    pub variable: Variable,
-    /// Its content.
-    pub value: HistField,
-}
-
-impl FieldVar {
-    /// Bytes of its content if that is characters, with a NUL.
-    pub fn text_size(&self) -> usize {
-        text_size(self.value.size)
     }
 }
 
