@@ -12,8 +12,8 @@ use kernel::sync::atomic::Atomic;
 use crate::{
     event::Hit,
     hist::program::{
-        content::IDLE,
         number::Value,
+        reader::IDLE,
         Program, //
     },
     map::OnceText, //

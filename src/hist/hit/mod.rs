@@ -17,10 +17,7 @@ use super::{
         Tag, //
     },
     program::{
-        content::{
-            Content,
-            WidePlace, //
-        },
+        content::Content,
         key::{
             KeyReader,
             LookupKey,
@@ -32,6 +29,7 @@ use super::{
             DistributionCode,
             Value, //
         },
+        place::WidePlace,
         Program, //
     },
     spec::target::{

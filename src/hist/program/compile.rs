@@ -8,6 +8,16 @@ use kernel::{
 };
 
 use super::{
+    code::{
+        ActionCode,
+        Cell,
+        Import,
+        Program,
+        TraceValues,
+        TrackCode,
+        VarStore,
+        WideStore, //
+    },
     content::Content,
     key::{
         KeyPart,
@@ -22,14 +32,6 @@ use super::{
         Value,
         DEPTH, //
     },
-    ActionCode,
-    Cell,
-    Import,
-    Program,
-    TraceValues,
-    TrackCode,
-    VarStore,
-    WideStore, //
 };
 use crate::{
     event::{

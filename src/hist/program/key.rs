@@ -2,28 +2,19 @@
 
 //! The key of a hit's element.
 
-use core::cmp::min;
-
 use kernel::prelude::*;
 
 use super::{
-    content::{
-        Content,
-        Sink, //
-    },
-    number::Value,
-    Program, //
+    content::Content,
+    number::Value, //
 };
 use crate::{
     event::{
-        address::V6,
         Hit,
         Number,
-        Scale,
-        Stack, //
+        Scale, //
     },
     limits::STACK_DEPTH,
-    map::WideCell,
 };
 
 /// The way in which the executed program makes the key of a hit. Chosen when the program is
@@ -111,7 +102,7 @@ impl KeyPart {
     /// Its length in the key of `hit` without zeros at the end, if the record says that: a multiple
     /// of 8, and not 0.
     #[inline]
-    fn used(&self, hit: &Hit<'_>) -> usize {
+    pub(super) fn used(&self, hit: &Hit<'_>) -> usize {
         let len = match self.content {
             Content::DataLoc(offset) => hit.record().data_loc(offset).len(),
             Content::RelLoc(offset) => hit.record().rel_loc(offset).len(),
@@ -147,89 +138,8 @@ impl LookupKey {
         }
     }
 
-    /// Writes the key of a hit to `key`, whose bytes are zero. Returns it.
-    #[inline]
-    pub(in crate::hist) fn put<'a>(
-        &self,
-        program: &Program,
-        key: &'a mut [u8],
-        hit: &Hit<'_>,
-    ) -> &'a [u8] {
-        let key = key.get_mut(..self.size).unwrap_or_default();
-        put_parts(program, &self.parts, key, hit);
-        key
-    }
-
     /// Size in bytes.
     pub(in crate::hist) fn size(&self) -> usize {
         self.size
-    }
-}
-
-/// Writes the parts of a key to `key`, whose bytes are zero; parts beyond its end are cut or left
-/// out.
-#[inline]
-fn put_parts(program: &Program, parts: &[KeyPart], key: &mut [u8], hit: &Hit<'_>) {
-    for part in parts {
-        let end = min(part.at + part.len, key.len());
-        if let Some(bytes) = key.get_mut(part.at..end) {
-            let max_chars = part.max_chars();
-            let mut place = KeyPlace { bytes, max_chars };
-            part.content.read(program, hit, &[], &mut place);
-        }
-    }
-}
-
-/// The bytes of a key part, zero at first. Fewer than the part has, if the rest stays zero.
-struct KeyPlace<'a> {
-    bytes: &'a mut [u8],
-    /// See [`KeyPart::max_chars`].
-    max_chars: usize,
-}
-
-impl Sink for KeyPlace<'_> {
-    fn number(&mut self, number: u64) {
-        self.bytes.copy_from_slice(&number.to_ne_bytes());
-    }
-
-    /// Copies characters behind the NUL, too, as C does.
-    fn text(&mut self, text: &[u8], _size: usize) {
-        let len = min(text.len(), min(self.max_chars, self.bytes.len()));
-        self.bytes[..len].copy_from_slice(&text[..len]);
-    }
-
-    fn address(&mut self, address: &[u8; V6]) {
-        let len = min(V6, self.bytes.len());
-        self.bytes[..len].copy_from_slice(&address[..len]);
-    }
-
-    #[inline(always)]
-    fn stack(&mut self, fill: impl FnOnce(&mut Stack)) {
-        let mut stack = Stack::new();
-        fill(&mut stack);
-        let words = self.bytes.chunks_exact_mut(8);
-        for (bytes, entry) in words.zip(stack.entries()) {
-            bytes.copy_from_slice(&entry.to_ne_bytes());
-        }
-    }
-
-    /// Never succeeds: keys do not refer to variables.
-    fn cell(&mut self, _: WideCell<'_>) -> bool {
-        false
-    }
-}
-
-impl Program {
-    /// Bytes of a hit's key without zeros at the end, if the record says how many.
-    #[inline]
-    pub(in crate::hist) fn key_used(&self, hit: &Hit<'_>) -> usize {
-        let last = self.parts.last();
-        last.map_or(0, |part| part.at + part.used(hit))
-    }
-
-    /// Writes the key of a hit to `key`, which has [`Program::key_used`] bytes, all zero.
-    #[inline]
-    pub(in crate::hist) fn put_key(&self, key: &mut [u8], hit: &Hit<'_>) {
-        put_parts(self, &self.parts, key, hit);
     }
 }

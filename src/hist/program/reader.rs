@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The reader of a hit: evaluates the values and contents of a program, and makes the key.
+
+use core::cmp::min;
+
+use super::{
+    code::{
+        Cell,
+        Program, //
+    },
+    content::Content,
+    key::{
+        KeyPart,
+        LookupKey, //
+    },
+    number::{
+        compute,
+        Value, //
+    },
+    place::{
+        KeyPlace,
+        Sink, //
+    },
+};
+use crate::{
+    event::{
+        number::Numbers,
+        pointed::read_text,
+        Hit,
+        Scale, //
+    },
+    limits::{
+        self,
+        COMM_LEN,
+        STACK_DEPTH, //
+    },
+    map::{
+        text_to_words,
+        WideCell, //
+    },
+    text::until_nul, //
+};
+
+/// The comm of the task with process id 0.
+pub(in crate::hist) const IDLE: &[u8; COMM_LEN] = b"<idle>\0\0\0\0\0\0\0\0\0\0";
+
+impl Program {
+    /// Evaluates `value` for `hit` with these values of references.
+    #[inline(never)]
+    pub(in crate::hist) fn read(&self, value: &Value, hit: &Hit<'_>, vals: &[u64]) -> u64 {
+        match *value {
+            Value::Simple { ref operand, scale } => scale.apply(operand.read(hit, vals)),
+            Value::Pair {
+                operator,
+                ref left,
+                ref right,
+            } => operator.apply(left.read(hit, vals), right.read(hit, vals)),
+            Value::Computed { start, end } => {
+                let code = self.code.get(start..end).unwrap_or_default();
+                compute(code, hit, vals)
+            }
+        }
+    }
+
+    /// [`Program::read`] that inlines unscaled numbers.
+    #[inline(always)]
+    pub(in crate::hist) fn read_inline(&self, value: &Value, hit: &Hit<'_>, vals: &[u64]) -> u64 {
+        match *value {
+            Value::Simple {
+                ref operand,
+                scale: Scale::One,
+            } => operand.read(hit, vals),
+            _ => self.read(value, hit, vals),
+        }
+    }
+
+    /// [`Program::read`] that inlines the result of an operator on two numbers: the form of most
+    /// latencies.
+    #[inline(always)]
+    pub(in crate::hist) fn read_pair_inline(
+        &self,
+        value: &Value,
+        hit: &Hit<'_>,
+        vals: &[u64],
+    ) -> u64 {
+        match *value {
+            Value::Pair {
+                operator,
+                ref left,
+                ref right,
+            } => operator.apply(left.read(hit, vals), right.read(hit, vals)),
+            _ => self.read(value, hit, vals),
+        }
+    }
+
+    /// Bytes of a hit's key without zeros at the end, if the record says how many.
+    #[inline]
+    pub(in crate::hist) fn key_used(&self, hit: &Hit<'_>) -> usize {
+        let last = self.parts.last();
+        last.map_or(0, |part| part.at + part.used(hit))
+    }
+
+    /// Writes the key of a hit to `key`, which has [`Program::key_used`] bytes, all zero.
+    #[inline]
+    pub(in crate::hist) fn put_key(&self, key: &mut [u8], hit: &Hit<'_>) {
+        put_parts(self, &self.parts, key, hit);
+    }
+
+    /// The wide cell that the reference in `slot` found. The reference's value is the number of the
+    /// element.
+    fn imported_cell<'a>(
+        &'a self,
+        slot: usize,
+        hit: &Hit<'a>,
+        vals: &[u64],
+    ) -> Option<WideCell<'a>> {
+        let import = self.imports.iter().find(|import| import.slot == slot)?;
+        let Cell::Wide(number) = import.cell else {
+            return None;
+        };
+        let home = import.home.map.read(hit.preempt());
+        home.wide_at(*vals.get(slot)? as u32, number)
+    }
+}
+
+impl LookupKey {
+    /// Writes the key of a hit to `key`, whose bytes are zero. Returns it.
+    #[inline]
+    pub(in crate::hist) fn put<'a>(
+        &self,
+        program: &Program,
+        key: &'a mut [u8],
+        hit: &Hit<'_>,
+    ) -> &'a [u8] {
+        let key = key.get_mut(..self.size()).unwrap_or_default();
+        put_parts(program, &self.parts, key, hit);
+        key
+    }
+}
+
+/// Writes the parts of a key to `key`, whose bytes are zero; parts beyond its end are cut or left
+/// out.
+#[inline]
+fn put_parts(program: &Program, parts: &[KeyPart], key: &mut [u8], hit: &Hit<'_>) {
+    for part in parts {
+        let end = min(part.at + part.len, key.len());
+        if let Some(bytes) = key.get_mut(part.at..end) {
+            let max_chars = part.max_chars();
+            let mut place = KeyPlace { bytes, max_chars };
+            part.content.read(program, hit, &[], &mut place);
+        }
+    }
+}
+
+impl Content {
+    /// Reads the content during `hit`, with these values of references, and writes it to `to`.
+    /// Returns false if it is lost because another CPU is replacing it. Any context.
+    #[inline(always)]
+    pub(in crate::hist) fn read(
+        &self,
+        program: &Program,
+        hit: &Hit<'_>,
+        vals: &[u64],
+        to: &mut impl Sink,
+    ) -> bool {
+        const WHOLE: usize = usize::MAX;
+        match *self {
+            Self::Number(ref value) => to.number(program.read(value, hit, vals)),
+            Self::Array {
+                offset,
+                len,
+                unpadded,
+            } => {
+                let len = len as usize;
+                let text = hit.record().bytes(offset as usize, len);
+                to.text(if unpadded { until_nul(text) } else { text }, len);
+            }
+            Self::DataLoc(offset) => to.text(hit.record().data_loc(offset), WHOLE),
+            Self::RelLoc(offset) => to.text(hit.record().rel_loc(offset), WHOLE),
+            Self::Pointed(slot) => match vals.get(slot) {
+                Some(&address) => {
+                    read_pointed(address, to, |to, address| hit.context().read(to, address))
+                }
+                None => return false,
+            },
+            Self::RecordedPointer(offset) => {
+                read_pointed(hit.record().u64(offset), to, |to, address| {
+                    hit.context().read_kernel(to, address)
+                })
+            }
+            Self::Address(field) => to.address(&field.read(hit.record())),
+            Self::Comm => to.text(&current_comm(hit), WHOLE),
+            Self::Execname(ref pid) => match program.read(pid, hit, vals) {
+                0 => to.text(IDLE, WHOLE),
+                _ => to.text(&current_comm(hit), WHOLE),
+            },
+            Self::Stack => to.stack(|stack| hit.context().stack(hit.preempt(), stack)),
+            Self::StoredStack(offset) => to.stack(|stack| {
+                let bytes = hit.record().stack(offset, STACK_DEPTH);
+                let len = bytes.len() / size_of::<u64>();
+                stack.extend(text_to_words(bytes, STACK_DEPTH).take(len));
+            }),
+            Self::Imported(slot) => {
+                let cell = program.imported_cell(slot, hit, vals);
+                return cell.is_some_and(|cell| to.cell(cell));
+            }
+        }
+        true
+    }
+}
+
+/// Reads the string at `address` by `read`, up to its NUL. If it cannot be read, the text is
+/// `(fault)`, as in C.
+#[inline(never)]
+fn read_pointed(address: u64, to: &mut impl Sink, read: impl Fn(&mut [u8], usize) -> bool) {
+    // All characters except the NUL.
+    let mut text = [0; limits::STRING_MAX as usize - 1];
+    let text = match read_text(&mut text, address as usize, read) {
+        true => until_nul(&text),
+        false => b"(fault)",
+    };
+    to.text(text, usize::MAX);
+}
+
+/// The comm of the current task, padded with NULs.
+fn current_comm(hit: &Hit<'_>) -> [u8; COMM_LEN] {
+    let mut comm = hit.context().comm();
+    let len = until_nul(&comm).len().min(COMM_LEN - 1);
+    comm[len..].fill(0);
+    comm
+}
