@@ -18,6 +18,7 @@ mod line;
 mod live;
 mod look;
 mod number;
+mod options;
 mod paint;
 mod picture;
 mod screen;
@@ -39,6 +40,7 @@ use rhist_core::names::Names;
 use rhist_core::recording::Reader;
 use rhist_core::recording::Replay;
 
+use self::options::Options;
 use super::words;
 use crate::options::Common;
 use crate::options::Format;
@@ -69,7 +71,7 @@ pub struct Args {
 
 /// Shows a measurement, or a recording.
 pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
-    let mut options = live::Options {
+    let mut options = Options {
         interval: Duration::from_secs_f64(args.interval),
         format: format(common.format(), args.batch),
         end: None,

@@ -8,7 +8,7 @@ use std::time::Instant;
 use rhist_core::question::Reading;
 use rhist_core::question::Source;
 
-use super::live::Options;
+use super::options::Options;
 use crate::options::Format;
 use crate::screen::Page;
 use crate::screen::Screen;

@@ -10,7 +10,6 @@ use std::time::Instant;
 use std::time::SystemTime;
 
 use anyhow::Context;
-use rhist_core::names::Names;
 use rhist_core::question::Source;
 use rhist_core::recording::Writer;
 
@@ -20,6 +19,7 @@ use super::input::Key;
 use super::keyboard;
 use super::keyboard::Request;
 use super::look::Look;
+use super::options::Options;
 use super::picture;
 use super::screen;
 use super::state::State;
@@ -33,22 +33,6 @@ const NAP: Duration = Duration::from_secs(1);
 
 /// Delay before a slow terminal is checked again.
 const SLOW: Duration = Duration::from_millis(50);
-
-/// Settings of the display.
-#[derive(Debug)]
-pub struct Options {
-    /// Interval between readings.
-    pub interval: Duration,
-    /// Output format instead of the terminal: lines of JSON, or a picture. `Text` stands for the
-    /// terminal.
-    pub format: Format,
-    /// Time of the end, if any.
-    pub end: Option<Instant>,
-    /// Whether the source is a recording, which needs no waiting.
-    pub is_replay: bool,
-    /// Names of numbers.
-    pub names: Names,
-}
 
 /// Shows a source until a key or a signal ends it. If the output is not a terminal, prints lines of
 /// JSON, and also ends with the source. As a picture, prints the last screen at the end.

@@ -19,8 +19,8 @@ use rhist_core::picture::Style;
 use rhist_core::question::Source;
 
 use super::batch;
-use super::live::Options;
 use super::look::Look;
+use super::options::Options;
 use super::paint::width;
 use super::screen;
 use super::state::State;
