@@ -6,6 +6,7 @@ mod axis;
 mod bars;
 mod comparison;
 mod comparison_json;
+mod comparison_text;
 mod folded;
 mod grid;
 mod json;
@@ -16,6 +17,7 @@ mod page;
 mod printer;
 mod quantiles;
 mod rows;
+mod settings;
 mod stacks;
 mod text;
 mod view;
@@ -23,9 +25,7 @@ mod view;
 use std::io;
 use std::io::Write;
 
-use rhist_core::names::Names;
 use rhist_core::picture;
-use rhist_core::question::Question;
 
 use crate::options::Format;
 
@@ -38,24 +38,8 @@ pub use page::Page;
 pub use page::lines;
 pub use page::plain;
 pub use printer::Printer;
+pub use settings::Screen;
 pub use view::View;
-
-/// Settings for all output of a run.
-#[derive(Clone, Copy, Debug)]
-pub struct Screen<'a> {
-    /// The question that the counts answer.
-    pub question: &'a Question,
-    /// Names of numbers.
-    pub names: &'a Names,
-    /// The page to print on.
-    pub page: Page,
-    /// Output format.
-    pub format: Format,
-    /// Whether rows are shown by key, rather than their total.
-    pub by: bool,
-    /// Leaves out everything that is printed once at the end: notes, cost and triggers.
-    pub quiet: bool,
-}
 
 impl Screen<'_> {
     /// Prints counts. Fails if `out` fails.
@@ -72,18 +56,11 @@ impl Screen<'_> {
         }
     }
 
-    fn labels(&self) -> Labels<'_> {
-        Labels {
-            question: self.question,
-            names: self.names,
-        }
-    }
-
-    /// Noun for the counted things, in the plural.
-    fn noun(&self) -> String {
-        match self.question.noun.as_str() {
-            "" => "hits".to_owned(),
-            noun => page::plain(noun),
+    /// Prints a comparison, as text or JSON. Fails if `out` fails.
+    pub fn compare(&self, out: &mut dyn Write, comparison: &Comparison<'_>) -> io::Result<()> {
+        match self.format {
+            Format::Json => comparison_json::print(self, out, comparison),
+            _ => comparison_text::print(self, out, comparison),
         }
     }
 }
