@@ -116,7 +116,8 @@ enum Syntax {
 struct Row {
     /// The modifier; with any number if it takes one.
     kind: ModifierKind,
-    word: &'static str,
+    /// The word with its dot.
+    dotted: &'static str,
     syntax: Syntax,
     /// The places where it is allowed.
     places: &'static [Place],
@@ -180,30 +181,30 @@ static TABLE: [Row; 18] = {
     use ModifierKind::*;
     use Syntax::*;
     const fn row(
-        kind: ModifierKind, word: &'static str, syntax: Syntax, places: &'static [Place],
+        kind: ModifierKind, dotted: &'static str, syntax: Syntax, places: &'static [Place],
         scale: fn(usize, bool) -> Scale, function: Option<&'static str>, columns: fn(bool) -> &'static [Column],
     ) -> Row {
-        Row { kind, word, syntax, places, scale, function, columns }
+        Row { kind, dotted, syntax, places, scale, function, columns }
     }
     [
-        row(Hex,            "hex",        Word,                  ANYWHERE,     PLAIN,       None,           SUM),
-        row(Sym,            "sym",        Word,                  NOT_AS_VALUE, PLAIN,       None,           SUM),
-        row(SymOffset,      "sym-offset", Word,                  NOT_AS_VALUE, PLAIN,       None,           SUM),
-        row(Execname,       "execname",   WordFor("common_pid"), ANYWHERE,     PLAIN,       None,           SUM),
-        row(Syscall,        "syscall",    Word,                  NOT_AS_VALUE, PLAIN,       None,           SUM),
-        row(Stacktrace,     "stacktrace", Word,                  ANYWHERE,     PLAIN,       None,           SUM),
-        row(Log2,           "log2",       Word,                  IN_KEYS,      LOG2,        Some("log2"),   SUM),
-        row(Usecs,          "usecs",      Word,                  ANYWHERE,     PLAIN,       None,           SUM),
-        row(Buckets(0),     "buckets",    WithNumber,            IN_KEYS,      BUCKET,      Some("bucket"), SUM),
-        row(Percent,        "percent",    Prefix,                IN_VALUES,    PLAIN,       None,           SUM),
-        row(Graph,          "graph",      Prefix,                IN_VALUES,    PLAIN,       None,           SUM),
-        row(Exponential(0), "log2",       WithScale,             AS_KEY,       EXPONENTIAL, Some("log2"),   SUM),
-        row(Min,            "min",        WordHere,              AS_VALUE,     PLAIN,       None,           MIN),
-        row(Max,            "max",        WordHere,              AS_VALUE,     PLAIN,       None,           MAX),
-        row(Avg,            "avg",        WordHere,              AS_VALUE,     PLAIN,       None,           SUM),
-        row(Dist(0),        "dist",       WithScaleOrNot,        AS_VALUE,     PLAIN,       None,           SPREAD),
-        row(Ip,             "ip",         WordHere,              AS_KEY_OR_SAVED, PLAIN,    None,           SUM),
-        row(String,         "string",     WordHere,              NOT_A_NUMBER, PLAIN,       None,           SUM),
+        row(Hex,            ".hex",        Word,                  ANYWHERE,     PLAIN,       None,           SUM),
+        row(Sym,            ".sym",        Word,                  NOT_AS_VALUE, PLAIN,       None,           SUM),
+        row(SymOffset,      ".sym-offset", Word,                  NOT_AS_VALUE, PLAIN,       None,           SUM),
+        row(Execname,       ".execname",   WordFor("common_pid"), ANYWHERE,     PLAIN,       None,           SUM),
+        row(Syscall,        ".syscall",    Word,                  NOT_AS_VALUE, PLAIN,       None,           SUM),
+        row(Stacktrace,     ".stacktrace", Word,                  ANYWHERE,     PLAIN,       None,           SUM),
+        row(Log2,           ".log2",       Word,                  IN_KEYS,      LOG2,        Some("log2"),   SUM),
+        row(Usecs,          ".usecs",      Word,                  ANYWHERE,     PLAIN,       None,           SUM),
+        row(Buckets(0),     ".buckets",    WithNumber,            IN_KEYS,      BUCKET,      Some("bucket"), SUM),
+        row(Percent,        ".percent",    Prefix,                IN_VALUES,    PLAIN,       None,           SUM),
+        row(Graph,          ".graph",      Prefix,                IN_VALUES,    PLAIN,       None,           SUM),
+        row(Exponential(0), ".log2",       WithScale,             AS_KEY,       EXPONENTIAL, Some("log2"),   SUM),
+        row(Min,            ".min",        WordHere,              AS_VALUE,     PLAIN,       None,           MIN),
+        row(Max,            ".max",        WordHere,              AS_VALUE,     PLAIN,       None,           MAX),
+        row(Avg,            ".avg",        WordHere,              AS_VALUE,     PLAIN,       None,           SUM),
+        row(Dist(0),        ".dist",       WithScaleOrNot,        AS_VALUE,     PLAIN,       None,           SPREAD),
+        row(Ip,             ".ip",         WordHere,              AS_KEY_OR_SAVED, PLAIN,    None,           SUM),
+        row(String,         ".string",     WordHere,              NOT_A_NUMBER, PLAIN,       None,           SUM),
     ]
 };
 
@@ -216,7 +217,12 @@ impl ModifierKind {
 
     /// The name of the modifier, without a number.
     pub fn word(self) -> &'static str {
-        self.row().word
+        self.row().word()
+    }
+
+    /// The same with the dot before it, as it follows a field.
+    pub fn dotted(self) -> &'static str {
+        self.row().dotted
     }
 
     /// The scale of a distribution if it is not given.
@@ -286,7 +292,7 @@ impl ModifierKind {
             }
         }
         let mut rows = TABLE.iter();
-        let elsewhere = rows.find(|row| row.word.as_bytes() == text.bytes(modifier));
+        let elsewhere = rows.find(|row| row.word().as_bytes() == text.bytes(modifier));
         Err((modifier, elsewhere.and_then(|row| row.kind.hint())))
     }
 
@@ -304,6 +310,10 @@ impl ModifierKind {
 pub(super) type Culprit = (Span, Option<HintText>);
 
 impl Row {
+    fn word(&self) -> &'static str {
+        self.dotted.strip_prefix('.').unwrap_or_default()
+    }
+
     /// Parses the modifier of this row; `None` for others.
     fn parse(
         &self,
@@ -314,7 +324,7 @@ impl Row {
     ) -> Result<Option<ModifierKind>, Culprit> {
         let written = text.bytes(modifier);
         // The parser reads `-`, which is not an operator here, as `X`.
-        let letters = self.word.bytes();
+        let letters = self.word().bytes();
         let is_word = letters
             .map(|letter| if letter == b'-' { b'X' } else { letter })
             .eq(written.iter().copied());
@@ -327,7 +337,7 @@ impl Row {
             Syntax::Word | Syntax::WordHere => is_word,
             Syntax::WordFor(field) => is_word && text.bytes(name) == field.as_bytes(),
             Syntax::Prefix => {
-                written.starts_with(self.word.as_bytes()) && self.places.contains(&place)
+                written.starts_with(self.word().as_bytes()) && self.places.contains(&place)
             }
             Syntax::WithNumber => return self.parse_with_number(text, modifier),
             Syntax::WithScale => return self.parse_with_scale(text, modifier),
@@ -352,11 +362,11 @@ impl Row {
         text: &SourceText,
         modifier: Span,
     ) -> Result<Option<ModifierKind>, Culprit> {
-        let rest = text.bytes(modifier).strip_prefix(self.word.as_bytes());
+        let rest = text.bytes(modifier).strip_prefix(self.word().as_bytes());
         if !rest.is_some_and(|rest| rest.starts_with(b"=")) {
             return Ok(None);
         }
-        let value = modifier.skip(self.word.len() + 1);
+        let value = modifier.skip(self.word().len() + 1);
         match text.bytes(value) {
             &[digit @ b'0'..=b'5'] => Ok(Some(self.with_scale(digit - b'0'))),
             // The caret is where C has it.
@@ -371,7 +381,7 @@ impl Row {
         modifier: Span,
     ) -> Result<Option<ModifierKind>, Culprit> {
         let written = text.bytes(modifier);
-        let [singular @ .., last] = self.word.as_bytes() else {
+        let [singular @ .., last] = self.word().as_bytes() else {
             return Ok(None);
         };
         let Some(rest) = written.strip_prefix(singular) else {

@@ -274,19 +274,13 @@ impl Draft<'_> {
         text: Span,
     ) -> Result<HistField, Error> {
         use ModifierKind::{
-            Avg,
-            Dist,
             Graph,
             Hex,
-            Max,
-            Min,
             Percent, //
         };
         if let Some(modifier) = modifier {
-            let fits = matches!(
-                modifier.kind,
-                Hex | Percent | Graph | Min | Max | Avg | Dist(_)
-            );
+            let kind = modifier.kind;
+            let fits = matches!(kind, Hex | Percent | Graph) || kind.is_statistic();
             if !fits {
                 return Err(self
                     .trigger

@@ -496,14 +496,8 @@ impl HistField {
 
     /// Its name in the `hist` file as a value: name, and modifier if that is a statistic.
     pub fn value_name(&self) -> (&[u8], &'static str) {
-        let statistic = match self.modifier {
-            Some(ModifierKind::Min) => ".min",
-            Some(ModifierKind::Max) => ".max",
-            Some(ModifierKind::Avg) => ".avg",
-            Some(ModifierKind::Dist(_)) => ".dist",
-            _ => "",
-        };
-        (self.name(), statistic)
+        let statistic = self.modifier.filter(|modifier| modifier.is_statistic());
+        (self.name(), statistic.map_or("", ModifierKind::dotted))
     }
 
     /// Its name in the line of a trigger.
@@ -645,7 +639,7 @@ impl HistField {
         let Some(modifier) = self.modifier else {
             return Ok(());
         };
-        out.format(format_args!(".{}", modifier.word()))?;
+        out.bytes(modifier.dotted().as_bytes())?;
         match modifier.number() {
             Some(number) => out.format(format_args!("={number}")),
             None => Ok(()),
