@@ -705,26 +705,63 @@ static void look(const char *dir, unsigned int line, struct transcript *t)
 	note_down(t, DEBUG, line, debug);
 }
 
-static void fire(const char *orders)
-{
+struct order {
 	char event[16];
 	unsigned int first, count, keys;
+};
 
-	for (; orders; orders = strchr(orders, ','), orders += !!orders) {
-		if (sscanf(orders, " %15[a-z] %u %u %u", event, &first, &count, &keys) != 4 || !keys) {
+/* Reads the first order; false if it is none. */
+static bool read_order(const char *orders, struct order *o)
+{
+	return sscanf(orders, " %15[a-z] %u %u %u", o->event, &o->first, &o->count, &o->keys) == 4 && o->keys && event_path(o->event);
+}
+
+static const char *next_order(const char *orders)
+{
+	orders = strchr(orders, ',');
+	return orders ? orders + 1 : NULL;
+}
+
+static void fire(const char *orders)
+{
+	struct order o;
+
+	for (; orders; orders = next_order(orders)) {
+		if (!read_order(orders, &o)) {
 			note("no order: %s", orders);
 			return;
 		}
-		if (!strcmp(event, "getsid") || !strcmp(event, "getpgid")) {
-			for (unsigned int i = 0; i < count; i++)
-				syscall(strcmp(event, "getsid") ? SYS_getpgid : SYS_getsid, (unsigned long)first + i % keys);
+		if (!strcmp(o.event, "getsid") || !strcmp(o.event, "getpgid")) {
+			for (unsigned int i = 0; i < o.count; i++)
+				syscall(strcmp(o.event, "getsid") ? SYS_getpgid : SYS_getsid, (unsigned long)o.first + i % o.keys);
 		} else {
-			const char *order = pathf("%s task 0 %u %u %u", event, first, count, keys);
+			const char *order = pathf("%s task 0 %u %u %u", o.event, o.first, o.count, o.keys);
 
 			if (write(event_source, order, strlen(order)) < 0)
 				note("rhist_events: %s: %s", order, strerror(errno));
 		}
 	}
+}
+
+/* Returns true if play() can play this line of a file, rather than leave it out with a note. */
+static bool is_line(const char *line)
+{
+	static const char *const words[] = { "enable", "remove", "synthetic", "truncate" };
+	struct order o;
+	char word[64];
+
+	if (sscanf(line, "%63s", word) != 1)
+		return false;
+	if (!strcmp(word, "fire")) {
+		for (const char *orders = line + 4; orders; orders = next_order(orders))
+			if (!read_order(orders, &o))
+				return false;
+		return true;
+	}
+	for (unsigned int i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (!strcmp(word, words[i]))
+			return true;
+	return event_path(word);
 }
 
 /*
@@ -1189,6 +1226,8 @@ static void run_file(const char *path)
 		} else {
 			size_t len = unescape(line);
 
+			if (!is_line(line))
+				die("%s: no line of a scene: %s", path, line);
 			add_line(&scene, line, len);
 		}
 	}
