@@ -29,7 +29,7 @@ const LEGEND: &str = "A and B are medians of intervals. B/A is the ratio of all 
 is Cliff's delta: 1 if all intervals of B are above all of A, -1 if below, 0 if neither. p is that of the Mann-Whitney test of \
 n intervals of each, corrected for the number of lines (Holm); * marks those below 5 %.";
 
-/// Prints the differences, and what they mean.
+/// Prints the differences, with an explanation.
 pub(super) fn print(screen: &Screen<'_>, out: &mut dyn Write, comparison: &Comparison<'_>) -> io::Result<()> {
     let page = &screen.page;
     let write = |out: &mut dyn Write, text: &str| {
