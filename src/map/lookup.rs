@@ -115,6 +115,22 @@ impl Generation {
         Some(Elt::new(self, self.index.lookup(key)?))
     }
 
+    /// Finds the element of a key of `N` words, if it has one. If the keys of the map are shorter,
+    /// only the first words count. Any context.
+    #[inline(always)]
+    pub fn lookup_array<const N: usize>(&self, key: [u64; N]) -> Option<Elt<'_>> {
+        let width = self.index.keys.width();
+        let whole = key.last().is_some_and(|&last| last != 0) && N <= width;
+        let number = match whole {
+            true => self.index.lookup(key)?,
+            false => {
+                let key = key.get(..width).unwrap_or(&key);
+                self.index.lookup(WordKey::new(key, width)?)?
+            }
+        };
+        Some(Elt::new(self, number))
+    }
+
     /// A wide cell of the element with this [number](Elt::number).
     #[inline]
     pub fn wide_at(&self, number: u32, cell: usize) -> Option<WideCell<'_>> {

@@ -95,7 +95,7 @@ pub(super) struct KeyWords<T, const N: usize> {
 impl<T: Copy, const N: usize> KeyWords<T, N> {
     /// Converts `words` by `f`. `None`: `words` is empty or too long, or `f` returned `None` for
     /// one.
-    fn new<U>(words: &[U], f: impl Fn(&U) -> Option<T>) -> Option<Self> {
+    pub(super) fn new<U>(words: &[U], f: impl Fn(&U) -> Option<T>) -> Option<Self> {
         let mut all = [f(words.first()?)?; N];
         for (to, word) in all.get_mut(..words.len())?.iter_mut().zip(words) {
             *to = f(word)?;

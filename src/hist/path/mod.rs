@@ -13,6 +13,7 @@ mod record;
 mod select;
 mod text;
 mod var_fields;
+mod var_key;
 mod vars;
 
 use columns::{

@@ -13,6 +13,7 @@ use kernel::{
     sync::Arc, //
 };
 
+use super::var_key::VarKey;
 use crate::{
     event::{
         Clock,
@@ -46,14 +47,14 @@ use crate::{
     trigger::Operator, //
 };
 
-/// A hit whose key is a number of the record. It reads at most one variable of another histogram,
+/// A hit whose key is a [`VarKey`]. It reads at most one variable of another histogram,
 /// and computes at most one number, which sets a variable or updates columns. It emits at most one
 /// event, whose fields are numbers.
 ///
 /// All of it is decided when the program is compiled, so a hit needs neither a list, nor slots for
 /// the values of references, nor a context.
 pub(in crate::hist) struct VarFields {
-    pub(super) key: Number,
+    pub(super) key: VarKey,
     pub(super) import: Option<VarImport>,
     pub(super) value: VarValue,
     pub(super) used: Use,
@@ -63,8 +64,8 @@ pub(in crate::hist) struct VarFields {
 
 /// The variable of another histogram that a hit reads.
 pub(super) struct VarImport {
-    /// The number of the record that is the key of its element.
-    pub(super) on: Number,
+    /// The key of its element.
+    pub(super) on: VarKey,
     pub(super) home: Arc<Histogram>,
     pub(super) var: usize,
     /// Whether reading it unsets it.
@@ -129,17 +130,16 @@ pub(super) const TRACE_WORDS: usize = 1 + TRACE_FIELDS_MAX;
 impl VarFields {
     /// Describes the hits of `program`; `None` if they need more. Fails with `ENOMEM`.
     pub(super) fn new(program: &Program, targets: &Targets) -> Result<Option<Self>> {
-        let (key, on) = match program.key {
-            KeyReader::NumberFewRefs(key) => (key, key),
-            KeyReader::JoinedNumbers { key, on } => (key, on),
-            _ => return Ok(None),
-        };
-        if program.pid.is_some() || !program.wide_stores.is_empty() {
+        let unreachable = matches!(program.key, KeyReader::Unreachable);
+        if unreachable || program.pid.is_some() || !program.wide_stores.is_empty() {
             return Ok(None);
         }
+        let Some(key) = VarKey::new(&program.parts) else {
+            return Ok(None);
+        };
         let (import, slot) = match &program.imports[..] {
             [] => (None, None),
-            [import] => match VarImport::new(import, on) {
+            [import] => match VarImport::new(program, import) {
                 None => return Ok(None),
                 some => (some, Some(import.slot)),
             },
@@ -192,8 +192,13 @@ impl VarFields {
 }
 
 impl VarImport {
-    /// Converts an import whose element is found by `on`. `None`: the variable is not a number.
-    fn new(import: &Import, on: Number) -> Option<Self> {
+    /// Converts an import of `program`. `None`: the variable is not a number, or the key of its
+    /// element is not numbers of the record.
+    fn new(program: &Program, import: &Import) -> Option<Self> {
+        let on = match &program.on {
+            Some(on) => VarKey::new(&on.parts)?,
+            None => VarKey::new(&program.parts)?,
+        };
         let (var, once) = match import.cell {
             Cell::Once(var) => (var, true),
             Cell::Number(var) => (var, false),

@@ -2,16 +2,19 @@
 
 //! Hits of triggers with one variable: see [`VarFields`].
 
-use super::var_fields::{
-    Difference,
-    TraceField,
-    TraceFields,
-    Use,
-    VarFields,
-    VarImport,
-    VarOperand,
-    VarValue,
-    TRACE_WORDS, //
+use super::{
+    var_fields::{
+        Difference,
+        TraceField,
+        TraceFields,
+        Use,
+        VarFields,
+        VarImport,
+        VarOperand,
+        VarValue,
+        TRACE_WORDS, //
+    },
+    var_key::VarKey, //
 };
 use crate::{
     event::{
@@ -203,11 +206,7 @@ impl VarFields {
         numbers: &Numbers<'_, T>,
         preempt: PreemptOff<'_>,
     ) -> Option<u64> {
-        let key = recorded_number(&self.key, numbers.record);
-        let elt = match generation.lookup_word_first_slot(key) {
-            Some(elt) => elt,
-            None => insert_slow(generation, preempt, key)?,
-        };
+        let elt = self.key.insert(generation, numbers.record, preempt)?;
         match &self.used {
             Use::Variable(var) => {
                 elt.count(preempt);
@@ -231,16 +230,6 @@ impl VarFields {
             }
         }
     }
-}
-
-/// Slow path: the element is new, or not in the first slot of its path.
-#[inline(never)]
-fn insert_slow<'a>(
-    generation: &'a Generation,
-    preempt: PreemptOff<'a>,
-    key: u64,
-) -> Option<Elt<'a>> {
-    generation.insert_word(preempt, key)
 }
 
 /// Counts a hit whose variable is not set.
@@ -305,14 +294,14 @@ impl VarFields {
     fn import(&self, record: Record<'_>, preempt: PreemptOff<'_>) -> Option<u64> {
         match &self.import {
             Some(import) => {
-                let key = recorded_number(&import.on, record);
-                import.read(import.home.map.read(preempt).lookup_word(key)?)
+                let generation = import.home.map.read(preempt);
+                import.read(import.on.lookup(generation, record, preempt)?)
             }
             None => Some(0),
         }
     }
 
-    /// [`VarFields::import`] for an element in the first slot of its path.
+    /// [`VarFields::import`] for an element in the first slot of its path, whose key is one number.
     #[inline(always)]
     fn import_first_slot(
         &self,
@@ -322,7 +311,10 @@ impl VarFields {
         let Some(import) = &self.import else {
             return FirstSlot::Other;
         };
-        let Some(key) = common_number(&import.on, record) else {
+        let VarKey::Number(on) = &import.on else {
+            return FirstSlot::Other;
+        };
+        let Some(key) = common_number(on, record) else {
             return FirstSlot::Other;
         };
         match import.home.map.read(preempt).lookup_first_slot(key) {

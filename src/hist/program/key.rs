@@ -6,7 +6,10 @@ use kernel::prelude::*;
 
 use super::{
     content::Content,
-    number::Value, //
+    number::{
+        Operand,
+        Value, //
+    },
 };
 use crate::{
     event::{
@@ -82,8 +85,8 @@ fn only_number(parts: &[KeyPart]) -> Option<Value> {
 /// Returns the unscaled number of the record that is the whole key of these parts; `None` for other
 /// keys.
 fn recorded_number(parts: &[KeyPart]) -> Option<Number> {
-    match only_number(parts)?.recorded()? {
-        (number, Scale::One) => Some(number),
+    match parts {
+        [part] => part.number(),
         _ => None,
     }
 }
@@ -99,6 +102,28 @@ pub(in crate::hist) struct KeyPart {
 }
 
 impl KeyPart {
+    /// Returns the unscaled number of the record that the part is; `None` for other parts.
+    pub(in crate::hist) fn number(&self) -> Option<Number> {
+        match self.content {
+            Content::Number(number) => match number.recorded()? {
+                (number, Scale::One) => Some(number),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Returns whether the part is the unscaled number of the CPU.
+    pub(in crate::hist) fn is_cpu(&self) -> bool {
+        matches!(
+            self.content,
+            Content::Number(Value::Simple {
+                operand: Operand::Cpu,
+                scale: Scale::One,
+            })
+        )
+    }
+
     /// Its length in the key of `hit` without zeros at the end, if the record says that: a multiple
     /// of 8, and not 0.
     #[inline]
@@ -121,7 +146,7 @@ impl KeyPart {
 
 /// The key by which references are looked up, if it differs from the element's key.
 pub(in crate::hist) struct LookupKey {
-    pub(super) parts: KVec<KeyPart>,
+    pub(in crate::hist) parts: KVec<KeyPart>,
     /// Size in bytes.
     size: usize,
     /// The number of the record that is the whole key, if it is one.

@@ -19,7 +19,7 @@ const TRACE: Entry = Entry::new(Tag::Trace);
 const EXECUTE: Entry = Entry::new(Tag::Execute);
 
 /// Triggers of `sched_waking`, and the path of their hits.
-const SETTERS: [(&str, Entry); 11] = [
+const SETTERS: [(&str, Entry); 18] = [
     ("keys=pid:ts0=common_timestamp.usecs", SET),
     ("keys=pid:ts0=common_timestamp", SET),
     ("keys=pid:ts0=prio", SET),
@@ -37,11 +37,24 @@ const SETTERS: [(&str, Entry); 11] = [
     ("keys=pid:ts0=common_timestamp-common_timestamp", EXECUTE),
     ("keys=pid:ts0=common_timestamp.usecs:clock=mono", EXECUTE),
     ("keys=pid:ts0=common_timestamp.usecs,x=prio", EXECUTE),
+    ("keys=pid,target_cpu:ts0=common_timestamp.usecs", SET),
+    ("keys=pid,target_cpu:ts0=prio if prio > 110", SET.ranged()),
+    ("keys=pid,target_cpu,common_flags:ts0=common_timestamp", SET),
+    (
+        "keys=target_cpu,pid,common_flags,prio:ts0=common_timestamp.usecs",
+        SET,
+    ),
+    (
+        "keys=target_cpu,pid,common_flags,common_type,prio:ts0=prio",
+        EXECUTE,
+    ),
+    ("keys=pid,comm:ts0=prio", EXECUTE),
+    ("keys=common_cpu:ts0=common_timestamp.usecs", SET),
 ];
 
 /// Triggers of `sched_switch`, and the path of their hits if a key of the variable is a number.
 /// Those with [`Tag::Trace`] are emitters.
-const READERS: [(&str, Entry); 19] = [
+const READERS: [(&str, Entry); 27] = [
     (
         "keys=next_pid:lat=common_timestamp.usecs-$ts0",
         LATENCY,
@@ -98,6 +111,38 @@ const READERS: [(&str, Entry); 19] = [
     ),
     (
         "keys=next_pid:lat=common_timestamp.usecs-$ts0,x=next_prio",
+        EXECUTE,
+    ),
+    (
+        "keys=next_pid,prev_pid:lat=common_timestamp.usecs-$ts0",
+        LATENCY,
+    ),
+    (
+        "keys=next_pid,prev_pid,common_flags:vals=(common_timestamp.usecs-$ts0).dist",
+        LATENCY,
+    ),
+    (
+        "keys=next_prio:on(next_pid,prev_pid):vals=common_timestamp.usecs-$ts0 if prev_pid < 3",
+        LATENCY.ranged(),
+    ),
+    (
+        "keys=prev_pid,next_pid,common_flags,next_prio:on(next_pid):lat=$ts0",
+        LATENCY,
+    ),
+    (
+        "keys=next_pid,prev_pid:lat=common_timestamp.usecs-$ts0:onmatch(sched.sched_waking).latency($lat,next_pid)",
+        TRACE,
+    ),
+    (
+        "keys=common_cpu:on(next_pid):vals=(common_timestamp.usecs-$ts0).dist",
+        LATENCY,
+    ),
+    (
+        "keys=next_pid:on(common_cpu):vals=common_timestamp.usecs-$ts0",
+        LATENCY,
+    ),
+    (
+        "keys=next_comm:on(next_pid,prev_pid):vals=common_timestamp.usecs-$ts0",
         EXECUTE,
     ),
 ];
@@ -208,6 +253,10 @@ fn entries() {
         let path = world.path("sched_switch");
         assert_eq!(path, Some(entry), "{reader}");
     }
+    // The types of `dev` and `sector` of `block:block_rq_issue`.
+    let world = World::usual();
+    world.add("zoo", "hist:keys=u32,u64:ts0=common_timestamp.usecs");
+    assert_eq!(world.path("zoo"), Some(SET));
 }
 
 /// Two hits: one that wakes a task, and one when it runs.
@@ -247,6 +296,87 @@ fn another_listener_comes() {
     assert_eq!(world.given("latency").len(), 1);
 }
 
+/// Runs `hits` in two worlds with these triggers, on the fast path and by the executed program, and
+/// checks that these have the same output. Returns it, with the number of hits on the fast path.
+fn compared(
+    setter: &str,
+    reader: &str,
+    listeners: &[&str],
+    run: impl Fn(&World),
+) -> (Vec<String>, usize) {
+    let [fast, executed] = [true, false].map(|fast| {
+        let world = world(setter, reader, listeners);
+        world.fast.store(fast, SeqCst);
+        run(&world);
+        world
+    });
+    assert_eq!(executed.fast_hits.load(SeqCst), 0);
+    let seen = [&fast, &executed].map(|world| seen(world));
+    assert_eq!(seen[0], seen[1], "{setter} and {reader}");
+    let [seen, _] = seen;
+    (seen, fast.fast_hits.load(SeqCst))
+}
+
+const PAIR: (&str, &str) = (
+    "keys=pid,target_cpu:ts0=common_timestamp.usecs:size=128",
+    "keys=next_pid,prev_pid:lat=common_timestamp.usecs-$ts0:size=128",
+);
+
+/// A key of two numbers is found by both, also if the last is zero.
+#[test]
+fn pair() {
+    let (seen, fast) = compared(PAIR.0, PAIR.1, &[], |world| {
+        for other in [0, 1] {
+            run(world, &a_latency().map(|hit| Happens { other, ..hit }));
+        }
+        // Only one number is the same.
+        run(
+            world,
+            &[Happens {
+                pid: 4,
+                wakes: false,
+                ..a_latency()[0]
+            }],
+        );
+    });
+    assert_eq!(fast, 5);
+    // The last hit of `sched_switch` found no variable.
+    assert!(seen[1].contains("Hits: 2\n"), "{}", seen[1]);
+}
+
+/// Records that end within a key, or before it.
+#[test]
+fn short_records() {
+    for setter in SETTERS.map(|(setter, _)| setter) {
+        for reader in READERS.map(|(reader, _)| reader) {
+            compared(setter, reader, &[], |world| {
+                for len in (0..=36).rev() {
+                    let mut record = waking(b"woken", 5).put(28, &7i32.to_ne_bytes());
+                    record.0.truncate(len);
+                    world.hit("sched_waking", &record, NOW);
+                }
+                for len in (0..=64).rev() {
+                    let mut record = switch((b"before", 7), (b"woken", 5));
+                    record.0.truncate(len);
+                    world.hit("sched_switch", &record, NOW);
+                }
+            });
+        }
+    }
+}
+
+/// Hits with new keys are dropped when a map is full.
+#[test]
+fn full_map() {
+    let (seen, fast) = compared(PAIR.0, PAIR.1, &[], |world| {
+        for pid in 0..400 {
+            run(world, &a_latency().map(|hit| Happens { pid, ..hit }));
+        }
+    });
+    assert_eq!(fast, 800);
+    assert!(!seen[0].contains("Dropped: 0"), "{}", seen[0]);
+}
+
 proptest! {
     #[test]
     fn same_as_the_program(
@@ -255,12 +385,8 @@ proptest! {
         listeners in 0..LISTENERS.len(),
         hits in prop::collection::vec(happens(), 0..60),
     ) {
-        let both = [false, true].map(|fast| {
-            let world = world(SETTERS[setter].0, READERS[reader].0, LISTENERS[listeners]);
-            world.fast.store(fast, SeqCst);
-            run(&world, &hits);
-            seen(&world)
+        compared(SETTERS[setter].0, READERS[reader].0, LISTENERS[listeners], |world| {
+            run(world, &hits);
         });
-        prop_assert_eq!(&both[0], &both[1]);
     }
 }
