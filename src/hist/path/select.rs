@@ -43,6 +43,8 @@ use crate::{
 impl Path {
     /// Chooses the path for a program, which was compiled with `targets`: the first that does all
     /// that it needs. Fails with `ENOMEM`.
+    // Not inlined, as it needs much of the kernel's stack.
+    #[inline(never)]
     pub(in crate::hist) fn of(program: &Program, targets: &Targets) -> Result<Self> {
         Ok(match program.only_counts() {
             true => Self::of_counts(program)?,
