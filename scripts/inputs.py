@@ -30,7 +30,7 @@ PURE = ("src rust tools/testing/host tools/testing/selftests/hist/errors.tsv "
 TESTED = "Documentation/tested.json Documentation/tested.rst"
 
 # Rows by the whole name of a job, which the first pattern matches: files that it reads itself,
-# besides those of the jobs that it needs; and pieces of the lab. A \1 there stands for the
+# besides the files of the jobs that it needs; and pieces of the lab. A \1 there stands for the
 # parentheses' match. A job without a row depends on all files.
 JOBS = [(re.compile(pattern), files.split(), of_lab.split()) for pattern, files, of_lab in (
     (r"kernel (\S+)", "", r"\1"),

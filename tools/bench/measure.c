@@ -2,7 +2,7 @@
 // Measures histograms of the kernel and of rhist side by side. It obeys the lines of /cases, and
 // prints a line of numbers for each round of each:
 //
-//   event NAME|EVENT|CPUS|KEYS|SHARED|COUNT|SYSTEM/EVENT|TRIGGER[|WHAT ELSE]...
+//   event NAME|EVENT|CPUS|KEYS|SHARED|COUNT|SYSTEM/EVENT|TRIGGER[|EXTRA]...
 //           ns: without a listener; an empty probe; C; rhist; and the source of rhist's hits
 //   nobody NAME|EVENT|CPUS|KEYS|SHARED|COUNT
 //           ns: before rhist is loaded, and after
@@ -17,18 +17,18 @@
 //   peer NAME|EVENT|CPUS|KEYS|SHARED|COUNT|COMMAND
 //           ns: without a listener, and with COMMAND; then the number of events while COMMAND
 //           surely listened, and in all; and the output of COMMAND, after ">"
-//   machine NAME|LOAD|COMMAND|||||[|WHAT ELSE]...
+//   machine NAME|LOAD|COMMAND|||||[|EXTRA]...
 //           ns and switches of the command LOAD, and the recorded number: without, C, rhist, and
 //           COMMAND if given
 //
-// WHAT ELSE is set up before the trigger of an event, and not counted as its cost:
+// Each EXTRA is set up before the trigger of an event, and not counted as its cost:
 //
 //   synthetic DEFINITION    a synthetic event
 //   dynamic DEFINITION      a probe, TYPE:GROUP/NAME…
 //   SYSTEM/EVENT TRIGGER    another trigger, of the same side
 //   fire EVENT KEYS         events, which are fired without being timed after the trigger is set
 //   ignored                 the trigger ignores all timed events, since a reference is not found
-//   counted                 the cost of WHAT ELSE counts as well
+//   counted                 the cost of each EXTRA counts as well
 //   ours                    C refuses the trigger: its number is nan
 //
 // Under QEMU's -icount a nanosecond is an instruction.
@@ -202,7 +202,7 @@ static void read_source(const char *event)
 
 static char *words[20];
 
-// Calls a function with each WHAT ELSE: its first word, and the rest.
+// Calls a function with each EXTRA: its first word, and the rest.
 static void each_else(void (*f)(enum side, const char *, const char *), enum side side, bool backwards)
 {
 	int n = 8;
@@ -286,7 +286,7 @@ static void check_else(enum side side, const char *what, const char *rest)
 		check_hits(side, what, rest);
 }
 
-// Measures the cost of a trigger, without its WHAT ELSE.
+// Measures the cost of a trigger, without its EXTRAs.
 static double measure_hist(enum side side, const char *order, const char *event, const char *trigger, double off,
 			   bool check)
 {

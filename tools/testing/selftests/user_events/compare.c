@@ -132,15 +132,15 @@ static void same_format(unsigned int event)
 	free(text[OURS]);
 }
 
-/*
- * Returns the lines of a user_events_status in alphabetical order, without those that only ours
- * has.
- */
 static int by_text(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/*
+ * Returns the lines of a user_events_status in alphabetical order, without the lines that only
+ * ours has.
+ */
 static char *status_of(int side)
 {
 	char *text = slurp(pathf("%s/user_events_status", dir(side))), *rest = text, *line, *lines[128];
