@@ -683,9 +683,10 @@ fn interval_beside_replacement() {
             }
             (Err(_), _) => map.take_interval().unwrap(),
         };
-        assert_eq!((counted + rest.hits(), map.contents().drops(), map.contents().len()), (2, 0, 1));
-        assert_eq!(map.contents().elts().count(), 1);
-        assert!(!map.contents().is_being_replaced());
+        let now = map.contents();
+        assert_eq!((counted + rest.hits(), now.drops(), now.len()), (2, 0, 1));
+        assert_eq!(now.elts().count(), 1);
+        assert!(!now.is_being_replaced());
     });
     let all = outcomes.each_ref().map(|seen| seen.load(Ordering::Relaxed));
     assert_eq!(all, [true; 3]);
