@@ -14,7 +14,10 @@ const WITHOUT_EXAMPLE: [&str; 3] = ["oomkills", "reclaim", "user-event"];
 #[test]
 fn all_recipes_parse_and_have_a_case_and_an_example() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../recipes");
-    let tests = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testing/selftests/command/recipes.py");
+    let tests = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../testing/selftests/command/recipes.py"
+    );
     let tests = std::fs::read_to_string(tests).unwrap();
     let mut count = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -25,7 +28,10 @@ fn all_recipes_parse_and_have_a_case_and_an_example() {
         let text = std::fs::read_to_string(&path).unwrap();
         Recipe::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let name = path.file_stem().unwrap().to_str().unwrap();
-        assert!(tests.contains(&format!("\"{name}")), "recipes.py has no case for {name}");
+        assert!(
+            tests.contains(&format!("\"{name}")),
+            "recipes.py has no case for {name}"
+        );
         let example = format!("{folder}/examples/{name}.txt");
         let has_example = std::fs::exists(&example).unwrap();
         assert_eq!(has_example, !WITHOUT_EXAMPLE.contains(&name), "{example}");
