@@ -1445,6 +1445,8 @@ int main(int argc, char **argv)
 				      choice.count < SHORT ? 1 : choice.count / (double)SHORT, known[i].heading, known[i].reason);
 	}
 	set_up(false);
-	unload_events();
+	/* The kernel warns of triggers that are left on the events of a module that goes. */
+	if (c_is_clean)
+		unload_events();
 	finish();
 }
