@@ -166,9 +166,10 @@ yes "with a sentence" grep -q journal "$work/err"
 umount "$work/full"
 untouched "and nothing is left"
 
-# The module is unloaded meanwhile.
+# The module is unloaded while the run measures. Before, its triggers cannot be made.
 $rhist runqlat -i 0.1 >/dev/null 2>"$work/err" &
-soon running
+measuring() { grep -qs active "$TRACING"/instances/rhist-*/events/sched/sched_switch/trigger; }
+soon measuring
 for dir in "$KERNEL" "$TRACING" "$foreign"; do
 	remove_triggers "$dir/events/sched/sched_switch" "$dir/events/sched/sched_waking"
 done
