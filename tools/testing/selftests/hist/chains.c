@@ -308,7 +308,7 @@ static void listened(void)
 	stop = false;
 	pthread_create(&worker.thread, NULL, listen, &worker);
 	/* until each has come twice */
-	for (int round = 0; round < 40 && worker.done < 6; round++) {
+	for (int round = 0; round < 400 && worker.done < 6; round++) {
 		int n = orders(all, round, "run", "run", count);
 
 		fire(all, n);
