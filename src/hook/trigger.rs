@@ -141,7 +141,7 @@ impl Entry {
     /// The most common one: plain fields of the record, no filter.
     pub const FIELDS: Self = Self::new(Tag::Fields);
 
-    /// The same with a filter that is a range.
+    /// Plain fields of the record, and a filter that is a range.
     pub const FIELDS_RANGED: Self = Self::FIELDS.ranged();
 
     /// The bits of the tag.

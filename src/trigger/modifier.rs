@@ -220,7 +220,7 @@ impl ModifierKind {
         self.row().word()
     }
 
-    /// The same with the dot before it, as it follows a field.
+    /// The name with its dot, such as `.log2`: the form in which it follows a field.
     pub fn dotted(self) -> &'static str {
         self.row().dotted
     }
