@@ -4,6 +4,7 @@
 #include <linux/fcntl.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/irq_work.h>
 #include <linux/kallsyms.h>
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
@@ -27,6 +28,7 @@
 #include <linux/workqueue.h>
 
 #include "boot.h"
+#include "cgroup.h"
 #include "clock.h"
 #include "compat.h"
 #include "cpu.h"
@@ -35,6 +37,7 @@
 #include "event/event_probe.h"
 #include "event/own_events.h"
 #include "instance.h"
+#include "kick.h"
 #include "layouts_generated.h"
 #include "memory.h"
 #include "module.h"
@@ -46,6 +49,7 @@
 #include "probe/syscalls.h"
 #include "queue.h"
 #include "rcu.h"
+#include "sample.h"
 #include "snapshot.h"
 #include "stack/orc.h"
 #include "stack/save.h"
@@ -66,6 +70,7 @@ static const unsigned int RHIST_EPOLLIN = (__force unsigned int)EPOLLIN;
 static const unsigned int RHIST_EPOLLRDNORM = (__force unsigned int)EPOLLRDNORM;
 static const unsigned int RHIST_EPOLLPRI = (__force unsigned int)EPOLLPRI;
 static const unsigned int RHIST_EPOLLERR = (__force unsigned int)EPOLLERR;
+static const unsigned int RHIST_EPOLLHUP = (__force unsigned int)EPOLLHUP;
 static const unsigned int RHIST_GFP_FS = (__force unsigned int)__GFP_FS;
 static const int RHIST_MISC_DYNAMIC_MINOR = MISC_DYNAMIC_MINOR;
 static const size_t RHIST_SYMBOL_LEN = KSYM_SYMBOL_LEN;

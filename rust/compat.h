@@ -10,6 +10,7 @@
 #include <linux/dcache.h>
 #include <linux/err.h>
 #include <linux/fs.h>
+#include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/namei.h>
 #include <linux/preempt.h>
@@ -100,6 +101,14 @@ static inline void rhist_soft_mode_changed(struct trace_event_file *file)
 #define tif_test_bit(bit)		false
 #define TIF_NEED_RESCHED_LAZY		0
 #define TRACE_FLAG_NEED_RESCHED_LAZY	0
+
+/* 6.13 has made one function of these two steps. */
+static inline void hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*function)(struct hrtimer *),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
 
 #define icount_read(inode)		atomic_read(&(inode)->i_count)
 #define QSTR_LEN(name, len)		((struct qstr)QSTR_INIT(name, len))

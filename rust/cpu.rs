@@ -53,6 +53,28 @@ pub(crate) fn current_comm() -> [u8; COMM_LEN] {
     comm
 }
 
+/// Returns the name of the task with this number in the first pid namespace, as [`current_comm`]
+/// does; `None` if no task has it. Any context, with preemption off.
+pub(crate) fn comm_of(pid: u32) -> Option<[u8; COMM_LEN]> {
+    let mut comm = [0; COMM_LEN];
+    // SAFETY: `comm` has the size of a name. Preemption is off, as this requires.
+    let found = unsafe { bindings::rhist_comm_of(pid, comm.as_mut_ptr().cast()) };
+    found.then_some(comm)
+}
+
+/// Returns the number of the running task's process. Any context.
+pub(crate) fn current_tgid() -> u32 {
+    // SAFETY: The function reads a number of the running task.
+    unsafe { bindings::rhist_current_tgid() }
+}
+
+/// Returns the number of the process that the running task is a child of; 0 if none is. Any
+/// context, with preemption off.
+pub(crate) fn current_ppid() -> u32 {
+    // SAFETY: The parent stays while preemption is off.
+    unsafe { bindings::rhist_current_ppid() }
+}
+
 /// Yields the CPU. Fails with `EINTR` if this task has been killed, so that it stops its work. Task
 /// context, may sleep.
 pub(crate) fn yield_unless_killed() -> Result {
@@ -61,4 +83,10 @@ pub(crate) fn yield_unless_killed() -> Result {
         true => Ok(()),
         false => Err(EINTR),
     }
+}
+
+/// Sleeps for so many microseconds, or somewhat longer. Task context.
+pub(crate) fn sleep_us(us: u32) {
+    // SAFETY: The caller is in task context and may sleep.
+    unsafe { bindings::rhist_sleep_us(us) }
 }

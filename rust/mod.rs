@@ -8,16 +8,19 @@
 
 mod bindings;
 pub(crate) mod boot;
+pub(crate) mod cgroup;
 pub(crate) mod clock;
 pub(crate) mod cpu;
 pub(crate) mod device;
 pub(crate) mod event;
 pub(crate) mod function;
 pub(crate) mod instance;
+pub(crate) mod kick;
 pub(crate) mod memory;
 pub(crate) mod parameters;
 pub(crate) mod poll;
 pub(crate) mod queue;
+pub(crate) mod sample;
 pub(crate) mod shared_page;
 mod shrinker;
 pub(crate) mod snapshot;

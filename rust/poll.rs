@@ -21,6 +21,9 @@ pub(crate) const PRI: Mask = bindings::RHIST_EPOLLPRI;
 /// The event of the file was removed.
 pub(crate) const ERR: Mask = bindings::RHIST_EPOLLERR;
 
+/// Nothing will come any more.
+pub(crate) const HUP: Mask = bindings::RHIST_EPOLLHUP;
+
 /// The arguments of one call of a file's `poll()`, to put the caller on wait queues.
 ///
 /// # Invariants

@@ -10,5 +10,6 @@ struct workqueue_struct;
 
 struct workqueue_struct *rhist_alloc_workqueue(void);
 bool rhist_queue_now(struct workqueue_struct *queue, struct work_struct *work);
+bool rhist_cancel_work(struct work_struct *work);
 
 #endif

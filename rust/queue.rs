@@ -40,7 +40,8 @@ impl Queue {
         unsafe { workqueue::Queue::from_raw(self.0.as_ptr().cast()) }
     }
 
-    /// Queues delayed work, or makes it run now if it is waiting. Any context.
+    /// Queues delayed work, or makes it run now if it is waiting. Task or interrupt context, but
+    /// not NMI.
     pub(crate) fn enqueue_now<T, const ID: u64>(&self, item: Arc<T>)
     where
         T: WorkItem<ID, Pointer = Arc<T>> + HasDelayedWork<T, ID>,
@@ -52,6 +53,23 @@ impl Queue {
         unsafe {
             let work = Work::raw_get(T::raw_get_work(item.cast_mut()));
             if bindings::rhist_queue_now(self.0.as_ptr(), work.cast()) {
+                drop(Arc::from_raw(item));
+            }
+        }
+    }
+
+    /// Cancels delayed work, and waits for it if it is running: it cannot queue itself again then.
+    /// Sleeps. Nobody else may queue it meanwhile.
+    pub(crate) fn cancel<T, const ID: u64>(item: &Arc<T>)
+    where
+        T: WorkItem<ID, Pointer = Arc<T>> + HasDelayedWork<T, ID>,
+    {
+        let item = Arc::as_ptr(item);
+        // SAFETY: The work is valid as long as the item. If it was queued or waiting, it owned a
+        // reference, which nobody else gets any more.
+        unsafe {
+            let work = Work::raw_get(T::raw_get_work(item.cast_mut()));
+            if bindings::rhist_cancel_work(work.cast()) {
                 drop(Arc::from_raw(item));
             }
         }

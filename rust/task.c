@@ -2,6 +2,11 @@
 /* The running task: its name and rights, and yielding to other tasks. */
 #include <linux/capability.h>
 #include <linux/cred.h>
+#include <linux/delay.h>
+#include <linux/idr.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/string.h>
@@ -18,6 +23,49 @@ notrace void rhist_current_comm(char *to)
 {
 	static_assert(TASK_COMM_LEN == 16);
 	data_race(memcpy(to, current->comm, TASK_COMM_LEN));
+}
+
+/*
+ * Find a task by its number in the first pid namespace, as records have it. Any context, with
+ * preemption off: until it is on, the task stays. Lockdep wants rcu_read_lock() for pid_task().
+ */
+notrace struct task_struct *rhist_task_of(u32 nr)
+{
+	struct pid *pid = idr_find(&init_pid_ns.idr, nr);
+	struct hlist_node *first;
+
+	if (!pid)
+		return NULL;
+	first = rcu_dereference_raw(hlist_first_rcu(&pid->tasks[PIDTYPE_PID]));
+	return first ? hlist_entry(first, struct task_struct, pid_links[PIDTYPE_PID]) : NULL;
+}
+
+/* As rhist_current_comm(), of another task; false if no task has this number. */
+notrace bool rhist_comm_of(u32 pid, char *to)
+{
+	struct task_struct *task = rhist_task_of(pid);
+
+	if (task)
+		data_race(memcpy(to, task->comm, TASK_COMM_LEN));
+	return task;
+}
+
+/* Return the number of the running task's process. Any context, NMI included. */
+notrace u32 rhist_current_tgid(void)
+{
+	return current->tgid;
+}
+
+/*
+ * Return the number of the process that the running task is a child of; 0 if none is. As above.
+ *
+ * A task that nobody waits for, such as a thread, is released before it stops running. From then on
+ * nobody updates its real_parent, which may be freed. While pid_alive() is true, it stays until
+ * preemption is on.
+ */
+notrace u32 rhist_current_ppid(void)
+{
+	return pid_alive(current) ? rcu_dereference_raw(current->real_parent)->tgid : 0;
 }
 
 /* Yield the CPU. Return whether this task has not been killed. Sleeps. */
@@ -52,4 +100,10 @@ uid_t rhist_charged_user(void)
 	for (; ns != &init_user_ns; ns = ns->parent)
 		user = ns->owner;
 	return __kuid_val(user);
+}
+
+/* Sleep for so many microseconds, or somewhat longer. */
+void rhist_sleep_us(unsigned int us)
+{
+	fsleep(us);
 }

@@ -152,8 +152,10 @@ def guest(kernel, tests, durations, cpus=2, cores=1, rest=False, long=False, pat
     # This machine may be slow, or busy.
     patience = max(patience or (3600 if long or kernel in SLOW else 240), *(test.limit for test in tests))
     limit = int(max(600, 5 * takes) + patience)
+    memory = next((test.memory for test in tests if test.memory), "")
     options = [] if kernel in USER_MODE else [
         "--cpus", str(max(cpus, *(test.cpus for test in tests))), *["--turns"] * turns, *["--tsc"] * tests[0].tsc,
+        *["--memory", memory] * bool(memory),
     ]
     shown = names if len(names) < 5 else [*names[:2], "…", names[-1]]
     return Job(
@@ -499,7 +501,7 @@ def frames():
 
 
 def count():
-    return [Job("instructions", ["scripts/bench", "check"], takes=70, after=["module for stock"])]
+    return [Job("instructions", ["scripts/bench", "check"], takes=150, after=["module for stock"])]
 
 
 def fuzz(*arguments):

@@ -303,20 +303,33 @@ class Runner:
             self.durations.put(measured)
 
     @staticmethod
+    def notes_before(lines, i):
+        """Returns at most 4 lines of notes that end before line i."""
+        begin = i
+        while begin > max(i - 4, 0) and re.match(r"# (?!test:|Totals:)", lines[begin - 1]):
+            begin -= 1
+        return lines[begin:i]
+
+    @staticmethod
     def failures_of(job, status, text, results):
         """Returns the lines about failures."""
         lines = text.splitlines()
-        shown = []
+        shown, end = [], 0
         for i, line in enumerate(lines):
             panicked = re.match(r"thread '.*' .*panicked at ", line)
             if panicked or re.match(r"not ok|vm: |rhist: |lab: |error|warning: unused|FAILED|test \S+ has been running", line):
+                # Notes before a failed point, and its details; or a panic's message, up to its
+                # backtrace.
+                if line.startswith("not ok"):
+                    shown += Runner.notes_before(lines, i)[-(i - end) :] if i > end else []
                 shown.append(line)
-                # The details of a failed point, or a panic's message, up to its backtrace.
+                end = i + 1
                 of_it = r"(?!note: |stack backtrace:).*\S" if panicked else r"#(?! test:)|    "
                 for more in lines[i + 1 : i + 12]:
                     if not re.match(of_it, more):
                         break
                     shown.append(more)
+                    end += 1
         reasons = [f"{name}: {result.why}" for name, result in results.items() if result.why]
         shown = reasons + (shown or ([] if reasons else lines[-25:]))[:FAILURES_SHOWN]
         shown.append(f"status {status}; all it said: {job.log().relative_to(TOP)}")

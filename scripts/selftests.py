@@ -47,6 +47,7 @@ class Test:
     needs: str = ""
     lab: str = ""
     cpus: int = 2
+    memory: str = ""
     asleep: bool = False
     turns: bool = False
     last: bool = False

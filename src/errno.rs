@@ -11,6 +11,11 @@ pub fn eloop() -> Error {
     Error::from_errno(-40)
 }
 
+/// `EUSERS`: a histogram has as many readers of intervals as it may have.
+pub fn eusers() -> Error {
+    Error::from_errno(-87)
+}
+
 /// `EADDRINUSE`: the name, or the bit, is taken.
 pub fn eaddrinuse() -> Error {
     Error::from_errno(-98)

@@ -28,6 +28,9 @@ pub const BUCKETS_DEFAULT: u32 = 8;
 /// log2 of the maximum number of buckets of all distributions of a histogram together.
 pub const BUCKETS_BITS_MAX: u32 = 21;
 
+/// log2 of the maximum number of buckets that they may grow to.
+pub const BUCKETS_BITS_GROWN: u32 = 23;
+
 /// Maximum number of variables of a histogram, and of references (`TRACING_MAP_VARS_MAX`,
 /// `tracing_map.h`).
 pub const VARS_MAX: usize = 16;
@@ -44,6 +47,18 @@ pub const MAP_BITS_DEFAULT: u32 = 11;
 
 /// log2 of the entries of the biggest map (`TRACING_MAP_BITS_MAX`, `tracing_map.h`).
 pub const MAP_BITS_MAX: u32 = 17;
+
+/// log2 of the entries of the biggest map that has grown (`size=A..B`).
+pub const MAP_BITS_GROWN: u32 = 20;
+
+/// The shortest time without hits, in nanoseconds, after which entries expire: a second.
+pub const EXPIRE_MIN_NS: u64 = 1_000_000_000;
+
+/// The longest time without hits, in nanoseconds, after which entries expire: a year of 365 days.
+pub const EXPIRE_MAX_NS: u64 = 8760 * 3600 * 1_000_000_000;
+
+/// Maximum number of readers of the intervals of a histogram.
+pub const INTERVAL_READERS_MAX: usize = 32;
 
 /// Maximum number of actions of a trigger (`HIST_ACTIONS_MAX`, `trace_events_hist.c`).
 pub const ACTIONS_MAX: usize = 8;
@@ -82,6 +97,13 @@ pub const WIDE_WORDS: usize = STRING_MAX as usize / size_of::<u64>();
 /// Bytes of a task's name with its NUL (`TASK_COMM_LEN`, `include/linux/sched.h`; `rust/task.c`
 /// compares it).
 pub const COMM_LEN: usize = 16;
+
+/// Control groups whose paths a histogram keeps.
+pub const GROUPS_MAX: u32 = 4096;
+
+/// Bytes of the path of a control group that is shown, with its NUL (`PATH_MAX`,
+/// `include/uapi/linux/limits.h`).
+pub const PATH_MAX: usize = 4096;
 
 /// Bytes of a string behind a pointer that a filter compares, with its NUL (`USTRING_BUF_SIZE`,
 /// `trace_events_filter.c`).

@@ -11,6 +11,7 @@ pub mod event;
 pub mod filter;
 pub mod hist;
 pub mod hook;
+mod intervals;
 pub mod limits;
 pub mod map;
 mod mirror;
@@ -21,6 +22,7 @@ pub mod text;
 mod tree;
 pub mod trigger;
 pub mod user_events;
+mod worker;
 
 use crate::{
     engine::Engine,

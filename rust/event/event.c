@@ -35,6 +35,12 @@ bool rhist_event_built_in(struct trace_event_call *call)
 	return !(call->flags & TRACE_EVENT_FL_DYNAMIC) && !call->module;
 }
 
+/* Return whether an event is one of rhist itself, which exists as long as this module. */
+bool rhist_event_is_own(struct trace_event_call *call)
+{
+	return !(call->flags & TRACE_EVENT_FL_DYNAMIC) && call->module == THIS_MODULE;
+}
+
 /*
  * Take a reference on the module of an event, and set @module to it, or to NULL if it has none.
  * Fails with -EBUSY if the module is being loaded or unloaded: if its init fails, it is removed in

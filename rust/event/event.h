@@ -15,6 +15,7 @@ struct trace_event_file;
 
 const char *rhist_event_name(struct trace_event_call *call);
 struct list_head *rhist_event_fields(struct trace_event_call *call);
+bool rhist_event_is_own(struct trace_event_call *call);
 int rhist_event_get_module(struct trace_event_call *call, struct module **module);
 void rhist_module_put(struct module *module);
 bool rhist_event_built_in(struct trace_event_call *call);

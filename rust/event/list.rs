@@ -23,6 +23,11 @@ use kernel::{
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) struct EventId(pub(super) *mut bindings::trace_event_call);
 
+// SAFETY: The address only identifies the event: it is compared, and not followed.
+unsafe impl Send for EventId {}
+// SAFETY: As for `Send`.
+unsafe impl Sync for EventId {}
+
 impl EventId {
     /// Returns a number that identifies the event while it exists.
     pub(crate) fn number(self) -> u64 {

@@ -153,6 +153,12 @@ impl Event {
         self.pin.is_none()
     }
 
+    /// Returns whether it is `rhist:sample`.
+    pub(crate) fn is_sample(&self) -> bool {
+        // SAFETY: The function compares the address.
+        unsafe { bindings::rhist_is_sample(self.call()) }
+    }
+
     /// Returns whether an event of this name exists and can be enabled. Takes `event_mutex`.
     pub(crate) fn exists(system: &CStr, event: &CStr) -> bool {
         EventFileRef::get(system, event).is_ok()

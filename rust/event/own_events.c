@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The trace events of the module itself. They never fire; each one is defined for a side effect in
- * the kernel.
+ * The trace events of the module itself, except rhist:sample (sample.c). They never fire; each one
+ * is defined for a side effect in the kernel.
  *
  * rhist:sync is for calling a function with event_mutex held. event_mutex is not exported, but the
  * lists of users of a kprobe, uprobe or event probe may be changed only with it held. Enabling an
@@ -24,6 +24,7 @@
 
 #include "own_events.h"
 #include "../compat.h"
+#include "../sample.h"
 
 static DEFINE_MUTEX(sync_lock);
 
@@ -87,10 +88,14 @@ static struct trace_event_call never_call = {
 	.print_fmt = "\"\"",
 };
 
-/* The section in which the kernel looks for the events of a module. */
+/*
+ * The section in which the kernel looks for the events of a module. One array: the linker may leave
+ * gaps between several.
+ */
 static struct trace_event_call *calls[] __used __section("_ftrace_events") = {
 	&sync_call,
 	&never_call,
+	&rhist_sample_call,
 };
 
 /**

@@ -33,6 +33,9 @@ pub(super) enum EventPin {
     #[expect(dead_code, reason = "the reference on the module is dropped")]
     Module(EventModuleRef, *mut bindings::trace_event_call),
     Probe(NopProbe),
+    /// An event of rhist itself, which exists as long as this module: a reference on that would
+    /// keep it from being unloaded.
+    Own(*mut bindings::trace_event_call),
 }
 
 impl EventPin {
@@ -41,6 +44,7 @@ impl EventPin {
         // Pins the event's module, or an event probe, until the event itself is pinned.
         let _module = match EarlyPin::new(name, instance)? {
             EarlyPin::EventProbe(probe) => return Ok(Self::EventProbe(probe)),
+            EarlyPin::Own(call) => return Ok(Self::Own(call)),
             // Not looked up by its name: another module may have an event of the same name.
             EarlyPin::Module(module, call) if !module.0.is_null() => {
                 return Ok(Self::Module(module, call))
@@ -79,7 +83,7 @@ impl EventPin {
             Self::SynthEvent(event) => event.call(),
             Self::UserEvent(event) => event.0,
             Self::EventProbe(probe) => probe.call,
-            Self::Module(_, call) => *call,
+            Self::Module(_, call) | Self::Own(call) => *call,
             // SAFETY: The probe owns its file, whose `event_call` never changes.
             Self::Probe(probe) => unsafe { (*probe.file.as_ptr()).event_call },
         }
@@ -132,6 +136,8 @@ impl Drop for EventModuleRef {
 /// A pin on an event while it is looked up.
 enum EarlyPin {
     EventProbe(EventProbeRef),
+    /// An event of rhist itself.
+    Own(*mut bindings::trace_event_call),
     /// The module of another event, and the event.
     Module(EventModuleRef, *mut bindings::trace_event_call),
 }
@@ -154,6 +160,8 @@ impl EarlyPin {
                         call,
                         instance: instance.clone(),
                     }));
+                } else if bindings::rhist_event_is_own(call) {
+                    pin = Some(Self::Own(call));
                 } else {
                     let mut module = ptr::null_mut();
                     to_result(bindings::rhist_event_get_module(call, &mut module))?;

@@ -17,7 +17,7 @@ DEFINE_PER_CPU(unsigned char, rhist_hit_contexts);
  * Fill in common_flags and common_preempt_count as tracing_gen_ctx_dec() does. The probe has added
  * one to the preemption count of the traced function.
  */
-static void record_context(struct trace_entry *entry)
+static __always_inline void record_context(struct trace_entry *entry)
 {
 	unsigned int count = preempt_count();
 	unsigned char flags = 0;
@@ -76,6 +76,29 @@ notrace void rhist_probe_hit_slow(const struct rhist_probed *probed, void *recor
 	rhist_probe_hit_all(probed, record, size, raw_smp_processor_id(), &frame);
 	if (begins)
 		rhist_hit_end(context);
+}
+
+/*
+ * Count a hit whose record is complete but for the other common fields, and whose stack begins at
+ * @frame; NULL if the stack is not known. On the slow path: for events with few hits. Any context,
+ * with preemption off.
+ */
+notrace void rhist_probe_hit_at(const struct rhist_probed *probed, void *record, size_t size,
+				const struct rhist_frame *frame)
+{
+	struct trace_entry *entry = record;
+	unsigned char context;
+	unsigned int level;
+
+	entry->type = probed->type;
+	if (!rhist_hit_begin(&level, &context)) {
+		rhist_probe_lost(probed);
+		return;
+	}
+	if (READ_ONCE(probed->context))
+		record_context(entry);
+	rhist_sample_hit_all(probed, record, size, raw_smp_processor_id(), frame);
+	rhist_hit_end(context);
 }
 
 /* Free the memory for records. No probe may be connected. */

@@ -96,11 +96,16 @@ void rhist_probe_hit(const struct rhist_probed *probed, void *record, size_t siz
  */
 void rhist_probe_hit_all(const struct rhist_probed *probed, const void *record, size_t size,
 			 unsigned int cpu, const struct rhist_frame *frame);
+/* Count such a hit with a stack that begins in @frame itself; without a stack if that is NULL. */
+void rhist_sample_hit_all(const struct rhist_probed *probed, const void *record, size_t size,
+			  unsigned int cpu, const struct rhist_frame *frame);
 /* Count a hit as lost: its record is too long, or another hit is in progress in this context. */
 void rhist_probe_lost(const struct rhist_probed *probed);
 
 /* In record.c; the definition of each function states its calling context. */
 void rhist_probe_hit_slow(const struct rhist_probed *probed, void *record, size_t size);
+void rhist_probe_hit_at(const struct rhist_probed *probed, void *record, size_t size,
+			const struct rhist_frame *frame);
 int rhist_records_init(void);
 void rhist_records_exit(void);
 

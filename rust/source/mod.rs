@@ -2,13 +2,14 @@
 
 //! Sources: they make the kernel call rhist for each hit of an event.
 //!
-//! Each of the three kinds has a file here. A hit enters Rust in their callbacks, which pass the
+//! Each of the four kinds has a file here. A hit enters Rust in their callbacks, which pass the
 //! record to a [`Receiver`], with a [`PreemptOff`].
 
 pub(crate) mod event_file;
 pub(crate) mod handlers;
 pub(crate) mod marker;
 pub(crate) mod probe;
+pub(crate) mod sample;
 pub(crate) mod trigger;
 
 use super::{

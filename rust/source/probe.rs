@@ -101,6 +101,13 @@ impl<R: Receiver> Callback<R> {
     pub(super) fn probed(&self) -> *mut bindings::rhist_probed {
         self.probed.get()
     }
+
+    /// See [`Source::want_context`].
+    pub(super) fn want_context(&self) {
+        // SAFETY: `context` may be read at any time. It is written here only, always to `true`.
+        unsafe { (&raw mut (*self.probed()).context).write_volatile(true) };
+        rcu::synchronize_rcu();
+    }
 }
 
 /// A probe of rhist on the tracepoint of an event, until it is [disconnected](Source::disconnect).
@@ -166,9 +173,7 @@ impl<R: Receiver> Source for Probe<R> {
     }
 
     fn want_context(&self) {
-        // SAFETY: `context` may be read at any time. It is written here only, always to `true`.
-        unsafe { (&raw mut (*self.callback.probed()).context).write_volatile(true) };
-        rcu::synchronize_rcu();
+        self.callback.want_context();
     }
 
     fn name(&self) -> &'static str {
@@ -239,6 +244,28 @@ macro_rules! probe_entry_points {
                 $crate::rust::source::trigger::hit_all::<$receiver>(
                     receiver, record, size, cpu, frame,
                 )
+            }
+        }
+
+        /// Called by `rhist_probe_hit_at()`: see
+        /// [`hit_all`]($crate::rust::source::sample::hit_all).
+        ///
+        /// # Safety
+        ///
+        /// As for `hit_all`.
+        #[no_mangle]
+        unsafe extern "C" fn rhist_sample_hit_all(
+            probed: *const $crate::rust::source::probe::Probed,
+            record: *const ::kernel::ffi::c_void,
+            size: usize,
+            cpu: u32,
+            frame: *const $crate::rust::source::probe::ProbeFrame,
+        ) {
+            // SAFETY: `rhist_probe_hit_at()` passes the data that it got, which is in a callback
+            // for this receiver, its record, which is complete by now, the CPU, and the frame of
+            // the interrupted function, if any.
+            unsafe {
+                $crate::rust::source::sample::hit_all::<$receiver>(probed, record, size, cpu, frame)
             }
         }
 
@@ -354,16 +381,30 @@ pub(crate) unsafe fn hit_all<R: Receiver>(
     cpu: u32,
     frame: *const bindings::rhist_frame,
 ) {
-    // SAFETY: The caller guarantees that `probed` is in a callback, `cpu` is the current one, and
-    // the frame belongs to a function that waits for this one.
-    let (receiver, preempt, frame) = unsafe {
-        let preempt = PreemptOff::assume_on(cpu as usize);
-        (
-            receiver::<R>(probed),
-            preempt,
-            Frame::from_raw(frame, BEFORE),
-        )
-    };
+    // SAFETY: The frame belongs to a function that waits for this one. The caller guarantees the
+    // rest.
+    unsafe {
+        let frame = Frame::from_raw(frame, BEFORE);
+        hit_all_in::<R>(probed, record, size, cpu, frame);
+    }
+}
+
+/// [`hit_all`] with the frame in which the stack of the hit begins.
+///
+/// # Safety
+///
+/// As for `hit_all`.
+#[inline(always)]
+pub(super) unsafe fn hit_all_in<R: Receiver>(
+    probed: *const bindings::rhist_probed,
+    record: *const ffi::c_void,
+    size: usize,
+    cpu: u32,
+    frame: Frame<'_>,
+) {
+    // SAFETY: The caller guarantees that `probed` is in a callback, and `cpu` is the current one.
+    let (receiver, preempt) =
+        unsafe { (receiver::<R>(probed), PreemptOff::assume_on(cpu as usize)) };
     // SAFETY: The record has `size` bytes, which do not change before this returns.
     let record = unsafe { slice::from_raw_parts(record.cast(), size) };
     receiver.hit_all(preempt, record, frame);

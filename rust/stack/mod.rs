@@ -28,6 +28,22 @@ pub(crate) struct Frame<'a> {
 }
 
 impl Frame<'_> {
+    /// No frame: the stack is empty.
+    pub(crate) const NONE: Frame<'static> = Frame {
+        frame: &bindings::rhist_frame {
+            ip: 0,
+            sp: 0,
+            bp: 0,
+        },
+        // More than any buffer holds, so nothing is saved.
+        before: usize::MAX / 2,
+    };
+
+    /// The address of an instruction in the function.
+    pub(crate) fn ip(&self) -> u64 {
+        self.frame.ip as u64
+    }
+
     /// # Safety
     ///
     /// `frame` must be valid for `'a`, and filled by `rhist_frame_of_caller()` with the frame of a

@@ -37,6 +37,7 @@ use crate::rust::{
     },
 };
 use core::{
+    cell::Cell,
     ops::Deref,
     ptr::{
         self,
@@ -52,6 +53,10 @@ use kernel::{
     mm::virt::VmaNew,
     prelude::*,
     sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         Arc,
         Mutex, //
     },
@@ -211,12 +216,30 @@ struct OpenFile<N: NodeOps> {
     /// The contents since a read at position 0. Not locked while user memory is written.
     #[pin]
     text: Mutex<Option<Reading<N::Contents>>>,
+    /// Number of contents so far.
+    begun: Atomic<u64>,
+    /// See [`NodeOps::is_read_in_rounds`].
+    in_rounds: bool,
+    /// The state of the round in `text`: see [`round`].
+    round: Atomic<u32>,
     behind: Behind,
+}
+
+/// States of a round of a file that is read in rounds.
+mod round {
+    /// The next read at position 0 begins one.
+    pub(super) const NONE: u32 = 0;
+    /// It has not been read to its end.
+    pub(super) const BEGUN: u32 = 1;
+    /// Nothing of it was read, since the read that began it has failed.
+    pub(super) const UNREAD: u32 = 2;
 }
 
 /// The contents of a file that is being read.
 struct Reading<C: Contents> {
     contents: C,
+    /// Number of earlier contents of the open file.
+    nth: u64,
     /// The piece that was read last.
     piece: Option<Arc<C::Piece>>,
     /// The position at which the piece begins.
@@ -224,9 +247,10 @@ struct Reading<C: Contents> {
 }
 
 impl<C: Contents> Reading<C> {
-    fn new(contents: C) -> Self {
+    fn new(contents: C, nth: u64) -> Self {
         Self {
             contents,
+            nth,
             piece: None,
             start: 0,
         }
@@ -322,16 +346,22 @@ unsafe fn open_file<'a, N: NodeOps>(file: *mut bindings::file) -> &'a OpenFile<N
     unsafe { &*(*file).private_data.cast() }
 }
 
-/// Returns the object of a file of rhist; `ENODEV` if the kernel has removed the directory that it
-/// is in.
+/// Returns the object of a file of rhist. Fails with `ENODEV` if the kernel has removed the
+/// directory that it is in, unless `in_rounds` and the file is read in rounds.
 ///
 /// # Safety
 ///
 /// `file` must be a file of rhist that is open, or being opened, while the result is used.
-unsafe fn present<'a, N: NodeOps>(file: *mut bindings::file) -> Result<&'a Object<N>> {
+unsafe fn present<'a, N: NodeOps>(
+    file: *mut bindings::file,
+    in_rounds: bool,
+) -> Result<&'a Object<N>> {
     // SAFETY: `file` is a file of rhist and holds a reference on its inode.
     let object = unsafe { object_of::<N>((*file).f_inode) };
-    (!object.real.removed()).then_some(object).ok_or(ENODEV)
+    let lasts = in_rounds && object.node.is_read_in_rounds();
+    (lasts || !object.real.removed())
+        .then_some(object)
+        .ok_or(ENODEV)
 }
 
 /// Opens the file, and the kernel's file that it replaces.
@@ -361,10 +391,15 @@ unsafe extern "C" fn open<N: NodeOps>(
         // Truncation cannot be undone, so allocate before it.
         let memory = KBox::new_uninit(GFP_KERNEL)?;
         let truncate = write && flags & bindings::O_TRUNC != 0;
-        let open = object.node.open(&object.real, behind.kernel(), truncate)?;
+        let nonblock = flags & bindings::O_NONBLOCK != 0;
+        let kernel = behind.kernel();
+        let open = object.node.open(&object.real, kernel, truncate, nonblock)?;
         let open = memory.write_pin_init(pin_init!(OpenFile::<N> {
             open,
             text <- kernel::new_mutex!(None),
+            begun: Atomic::new(0),
+            in_rounds: object.node.is_read_in_rounds(),
+            round: Atomic::new(round::NONE),
             behind,
         }))?;
         // SAFETY: The box is not moved out of until `release` drops it in place.
@@ -411,23 +446,40 @@ unsafe extern "C" fn read<N: NodeOps>(
     let Ok(from) = usize::try_from(from) else {
         return EINVAL.to_errno() as isize;
     };
+    // The contents that this call reads.
+    let nth = Cell::new(None);
     let piece_at = |pos| {
         let mut text = open.text.lock();
-        if pos == 0 {
+        if pos == 0 && open.round.xchg(round::NONE, Relaxed) != round::UNREAD {
             *text = None;
         }
         let reading = match &mut *text {
             Some(reading) => reading,
             None => {
                 // SAFETY: `file` is a file of rhist and stays open during the call.
-                let object = unsafe { present::<N>(file) }?;
+                let object = unsafe { present::<N>(file, true) }?;
                 // SAFETY: `file` is open, and `open` is its state.
                 let triggers = unsafe { open.behind.open_triggers(file) }?;
                 let kernel = open.behind.kernel().or(triggers.as_ref());
-                let contents = object.node.read(&object.real, kernel, &open.open)?;
-                text.insert(Reading::new(contents))
+                // SAFETY: `file` is valid during the call.
+                let nonblock = unsafe { (*file).f_flags } & bindings::O_NONBLOCK != 0;
+                let node = &object.node;
+                let contents = node.read(&object.real, kernel, &open.open, nonblock)?;
+                let nth = open.begun.fetch_add(1, Relaxed);
+                text.insert(Reading::new(contents, nth))
             }
         };
+        // Another thread has begun to read at position 0: no piece of its contents belongs behind
+        // the pieces of this call.
+        if nth
+            .replace(Some(reading.nth))
+            .is_some_and(|nth| nth != reading.nth)
+        {
+            return Ok(None);
+        }
+        if open.in_rounds {
+            open.round.store(round::BEGUN, Relaxed);
+        }
         reading.at(pos)
     };
     let mut done = 0;
@@ -455,11 +507,23 @@ unsafe extern "C" fn read<N: NodeOps>(
             Ok(copied) => done += copied,
             // Return the bytes that were read before the error.
             Err(_) if done > 0 => break,
-            Err(_) => return copied,
+            Err(_) => {
+                // The next read at position 0 gets a round of which nothing was read.
+                if from == 0 {
+                    let _ = open.round.cmpxchg(round::BEGUN, round::UNREAD, Relaxed);
+                }
+                return copied;
+            }
         }
     }
+    let mut to = from.wrapping_add(done);
+    if done == 0 && count > 0 && open.round.xchg(round::NONE, Relaxed) != round::NONE {
+        // The end of the round was read.
+        *open.text.lock() = None;
+        to = 0;
+    }
     // SAFETY: The VFS passes a valid `pos`.
-    unsafe { *pos = from.wrapping_add(done) as bindings::loff_t };
+    unsafe { *pos = to as bindings::loff_t };
     done as isize
 }
 
@@ -477,7 +541,7 @@ unsafe extern "C" fn write<N: NodeOps>(
     }
     let write = || -> Result<usize> {
         // SAFETY: `file` was opened by `open` and stays open during the call.
-        let (object, open) = unsafe { (present::<N>(file)?, open_file::<N>(file)) };
+        let (object, open) = unsafe { (present::<N>(file, false)?, open_file::<N>(file)) };
         let data = UserBuffer::new(buf, count);
         object.node.write(&object.real, open.behind.kernel(), &data)
     };
@@ -508,8 +572,15 @@ unsafe extern "C" fn poll<N: NodeOps>(
             return Ok(poll::ERR);
         }
         // SAFETY: `file` is a file of rhist and stays open during the call.
-        let object = unsafe { present::<N>(file) }?;
-        object.node.poll(&object.real, kernel, &open.open, &table)
+        let object = unsafe { present::<N>(file, true) }?;
+        let mask = object.node.poll(&object.real, kernel, &open.open, &table)?;
+        // SAFETY: `file` is valid during the call.
+        let at_begin = unsafe { (*file).f_pos } == 0;
+        Ok(match open.round.load(Relaxed) {
+            round::UNREAD => mask | poll::IN,
+            round::BEGUN if !at_begin => mask | poll::IN,
+            _ => mask,
+        })
     };
     poll().unwrap_or(poll::ERR)
 }
@@ -526,7 +597,7 @@ unsafe extern "C" fn mmap<N: NodeOps>(
         // mmap_lock held for writing. The type is the same one, from another run of bindgen.
         let (open, vma) = unsafe { (open_file::<N>(file), VmaNew::from_raw(vma.cast())) };
         // SAFETY: `file` is a file of rhist and stays open during the call.
-        let object = unsafe { present::<N>(file) }?;
+        let object = unsafe { present::<N>(file, false) }?;
         object
             .node
             .map(&object.real, open.behind.kernel(), vma)

@@ -72,22 +72,30 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
     /// opened with it; `ENOENT` if it does not exist. May take `i_rwsem` of the kernel's directory.
     fn behind(&self, real: &Dentry) -> Result<Dentry>;
 
-    /// Opens a file, and truncates it if `truncate` is set. An error is returned by `open(2)`.
-    /// `kernel` is open already, and was not truncated; here and below it is `None` for a list of
-    /// triggers that can only be read and is empty.
+    /// Returns whether the file is read in rounds: EOF ends one, and the next read begins the next
+    /// one, at position 0. Such a file is read and polled after `real` was removed, too.
+    fn is_read_in_rounds(&self) -> bool;
+
+    /// Opens a file, and truncates it if `truncate` is set. An error is returned by `open(2)`. With
+    /// `nonblock` (`O_NONBLOCK`), it does not wait for others. `kernel` is open already, and was
+    /// not truncated; here and below it is `None` for a list of triggers that can only be read and
+    /// is empty.
     fn open(
         &self,
         real: &Dentry,
         kernel: Option<&KernelFile>,
         truncate: bool,
+        nonblock: bool,
     ) -> Result<Self::OpenState>;
 
-    /// Returns the contents of a file as they are now.
+    /// Returns the contents of a file as they are now. `nonblock` as in [`NodeOps::open`]: fails
+    /// with `EAGAIN` if they would have to be waited for.
     fn read(
         &self,
         real: &Dentry,
         kernel: Option<&KernelFile>,
         open: &Self::OpenState,
+        nonblock: bool,
     ) -> Result<Self::Contents>;
 
     /// Handles one `write(2)`. Returns the number of bytes by which the position of the file moves.

@@ -179,6 +179,7 @@ impl Engine {
         if done.is_err() {
             hooks.remove_unused_helpers();
         }
+        hooks.update_readers(&self.registry.readers);
         let busy = hooks.has_vars(|site| site.dir == *name.dir);
         drop(hooks);
         self.registry.changed();

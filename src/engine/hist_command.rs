@@ -15,7 +15,10 @@ use super::{
     },
 };
 use crate::{
-    event::EventDesc,
+    event::{
+        EventDesc,
+        GroupPlace, //
+    },
     filter::{
         Filter,
         Symbols, //
@@ -29,7 +32,9 @@ use crate::{
         Compiled,
         Draft,
         Histogram,
-        Scope, //
+        Scope,
+        Setup,
+        Tenancy, //
     },
     hook::trigger::{
         AttachFlags,
@@ -86,7 +91,12 @@ fn run_logging<H: Host>(
     }
     let scope = EventScope::new(host, &event, log)?;
     let draft = Draft::new(&scope, trigger, remove)?;
-    let filter = filter_of(trigger, &scope.desc, host)?;
+    let symbols = host.symbols();
+    let filter = match remove {
+        // It may have gone since the trigger was added: only the text is compared.
+        true => filter_of(trigger, &scope.desc, host, &AnyGroup(symbols))?,
+        false => filter_of(trigger, &scope.desc, host, symbols)?,
+    };
     let name = trigger.name.map(|span| trigger.bytes(span));
     let named = name.and_then(|name| host.lock().named(name));
     let triggers = host.triggers(&event)?;
@@ -117,8 +127,13 @@ fn run_logging<H: Host>(
         }
     }
     let compiled = Compiled::new(draft)?;
-    if let (Some(span), true) = (trigger.name, mismatch) {
-        return Err(trigger.error(ErrorText::NamedMismatch, span).into());
+    if let (Some(span), Some(named), true) = (trigger.name, &named, mismatch) {
+        let error = trigger.error(ErrorText::NamedMismatch, span);
+        let error = match named.histogram().spec().allows_room_of(&compiled.spec) {
+            true => error,
+            false => error.hinted(HintText::NamedRoom, error.caret),
+        };
+        return Err(error.into());
     }
     if same.is_some() {
         return Err(Error::new(ErrorText::TriggerEexist, 0).into());
@@ -213,7 +228,9 @@ impl<H: Host> Scope for EventScope<'_, H> {
         let trigger = parse_for(params, command)?;
         let scope = EventScope::new(self.host, &event, self.log)?;
         let draft = Draft::new(&scope, &trigger, false)?;
-        let filter = filter_of(&trigger, &scope.desc, self.host).map_err(Failure::error)?;
+        let symbols = self.host.symbols();
+        let filter = filter_of(&trigger, &scope.desc, self.host, symbols);
+        let filter = filter.map_err(Failure::error)?;
         let compiled = Compiled::new(draft)?;
         let data = hist_data(self.host, &trigger, &compiled, None)?;
         let flags = AttachFlags {
@@ -270,7 +287,7 @@ fn add<H: Host>(
     host.add(event, new)
 }
 
-/// Allocates an empty histogram and its name.
+/// Allocates an empty histogram and its name, and has it tended.
 #[inline(never)]
 fn hist_data<H: Host>(
     host: &H,
@@ -279,27 +296,47 @@ fn hist_data<H: Host>(
     name: Option<&[u8]>,
 ) -> Result<Arc<HistData>, Error> {
     let (spec, code) = (compiled.spec.clone(), compiled.code.clone());
-    let (seed, max_bytes) = (host.random(), host.max_map_bytes());
-    let new = Histogram::new(spec, code, seed, host.cpus(), max_bytes);
-    let histogram = new.map_err(|errno| not_allocated(trigger, errno))?;
-    Ok(HistData::new(histogram, name.map(copy).transpose()?)?)
+    let (histogram, tenancy) = tended(host, trigger, |setup| Histogram::new(spec, code, setup))?;
+    let name = name.map(copy).transpose()?;
+    Ok(HistData::new(histogram, tenancy, name)?)
 }
 
-/// Allocates an empty histogram to replace `old`, for the command `trigger`.
+/// Allocates an empty histogram to replace `old`, for the command `trigger`, and has it tended.
 #[inline(never)]
 fn empty_again<H: Host>(
     host: &H,
     trigger: &Trigger,
     old: &Histogram,
-) -> Result<Arc<Histogram>, Error> {
-    let new = old.new_empty(host.random(), host.cpus(), host.max_map_bytes());
-    new.map_err(|errno| not_allocated(trigger, errno))
+) -> Result<(Arc<Histogram>, Option<Tenancy>), Error> {
+    tended(host, trigger, |setup| old.new_empty(setup))
+}
+
+/// Makes a histogram for the command `trigger`, and has it tended.
+fn tended<H: Host>(
+    host: &H,
+    trigger: &Trigger,
+    new: impl FnOnce(&Setup<'_>) -> Result<Arc<Histogram>>,
+) -> Result<(Arc<Histogram>, Option<Tenancy>), Error> {
+    let made = new(&Setup {
+        seed: host.random(),
+        cpus: host.cpus(),
+        clocks: host.clocks(),
+        max_bytes: H::max_map_bytes,
+        group_nodes: host.group_nodes(),
+        waker: &|| host.waker(),
+    });
+    let tended = made.and_then(|histogram| {
+        let tenancy = host.tend(&histogram)?;
+        Ok((histogram, tenancy))
+    });
+    tended.map_err(|errno| not_allocated(trigger, errno))
 }
 
 /// The error for a histogram that could not be allocated.
 fn not_allocated(trigger: &Trigger, errno: kernel::error::Error) -> Error {
     match &trigger.size {
         Some(size) if errno == ENOMEM => trigger.own_error(HintText::TooLarge, size.text),
+        Some(size) if errno == E2BIG => trigger.own_error(HintText::TooWide, size.text),
         None if errno == ENOMEM => Error::own(HintText::TooLarge, 0),
         _ => errno.into(),
     }
@@ -311,12 +348,30 @@ fn filter_of<H: Host>(
     trigger: &Trigger,
     desc: &EventDesc,
     host: &H,
+    symbols: &dyn Symbols,
 ) -> Result<Option<Condition>, Failure> {
     let filter = trigger.filter.as_ref();
     let cpus = host.cpus().count;
     filter
-        .map(|filter| condition(trigger.bytes(filter.text), desc, cpus, host.symbols()))
+        .map(|filter| condition(trigger.bytes(filter.text), desc, cpus, symbols))
         .transpose()
+}
+
+/// Symbols, and any control group.
+struct AnyGroup<'a>(&'a dyn Symbols);
+
+impl Symbols for AnyGroup<'_> {
+    fn address(&self, name: &[u8]) -> Option<usize> {
+        self.0.address(name)
+    }
+
+    fn function(&self, address: usize) -> Option<(usize, usize)> {
+        self.0.function(address)
+    }
+
+    fn group(&self, _: &[u8]) -> Option<GroupPlace> {
+        Some(GroupPlace { id: 0, level: 0 })
+    }
 }
 
 /// Compiles the filter of a command, on a machine with `cpus` CPUs.

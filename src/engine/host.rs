@@ -4,14 +4,20 @@
 
 use super::triggers::Triggers;
 use crate::{
-    event::EventDesc,
+    event::{
+        Clocks,
+        EventDesc,
+        GroupNodes, //
+    },
     filter::Symbols,
     hist::{
         spec::target::{
             SnapshotTarget,
             SynthTarget, //
         },
-        Compiled, //
+        Compiled,
+        Histogram,
+        Tenancy, //
     },
     hook::trigger::{
         AttachFlags,
@@ -20,7 +26,10 @@ use crate::{
         HistTrigger,
         Site, //
     },
-    map::Cpus, //
+    map::{
+        Cpus,
+        Wake, //
+    },
 };
 use kernel::{
     prelude::*,
@@ -87,11 +96,24 @@ pub trait Host {
     /// The CPUs that hits come on.
     fn cpus(&self) -> Cpus;
 
+    /// The clocks of the begin of a histogram.
+    fn clocks(&self) -> Clocks;
+
     /// A random number.
     fn random(&self) -> u64;
 
-    /// Maximum number of bytes that a new map may take.
-    fn max_map_bytes(&self) -> usize;
+    /// Maximum number of bytes that a new map may take, or one that grows may take in addition.
+    fn max_map_bytes() -> usize;
+
+    /// The nodes of control groups.
+    fn group_nodes(&self) -> &'static dyn GroupNodes;
+
+    /// Makes something that wakes the worker of histograms. Fails with `ENOMEM`.
+    fn waker(&self) -> Result<KBox<dyn Wake>>;
+
+    /// Has the worker tend a histogram until the result is dropped. `None`: it neither grows nor
+    /// loses entries. Fails with `ENOMEM`.
+    fn tend(&self, histogram: &Arc<Histogram>) -> Result<Option<Tenancy>>;
 }
 
 /// A trigger to be added.

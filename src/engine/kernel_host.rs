@@ -15,22 +15,35 @@ use super::{
 };
 use crate::{
     event::{
+        Clocks,
         EventDesc,
         EventField,
-        FilterType, //
+        FilterType,
+        GroupNodes,
+        GroupPlace, //
     },
     filter::Symbols,
-    hist::spec::target::{
-        SnapshotTarget,
-        SynthTarget, //
+    hist::{
+        spec::target::{
+            SnapshotTarget,
+            SynthTarget, //
+        },
+        Histogram,
+        Tenancy, //
     },
     hook::{
+        clock::CLOCKS,
+        groups::KernelGroups,
         site::EventSite,
         synthetic::SynthEvent,
         HistTrigger, //
     },
-    map::Cpus,
+    map::{
+        Cpus,
+        Wake, //
+    },
     rust::{
+        cgroup,
         cpu,
         event::{
             self,
@@ -191,17 +204,38 @@ impl<'a> Host for KernelHost<'a> {
             count: cpu::count(),
             own: cpu::online_end(),
             node: cpu::node,
+            current: cpu::current,
         }
+    }
+
+    fn clocks(&self) -> Clocks {
+        CLOCKS
     }
 
     fn random(&self) -> u64 {
         text::random()
     }
 
-    /// Half of the available memory: allocating all of it would make the kernel kill processes.
-    fn max_map_bytes(&self) -> usize {
-        memory::available() / 2
+    fn max_map_bytes() -> usize {
+        max_map_bytes()
     }
+
+    fn group_nodes(&self) -> &'static dyn GroupNodes {
+        &KernelGroups
+    }
+
+    fn waker(&self) -> Result<KBox<dyn Wake>> {
+        self.registry.works.worker().waker()
+    }
+
+    fn tend(&self, histogram: &Arc<Histogram>) -> Result<Option<Tenancy>> {
+        self.registry.works.worker().tend(histogram, max_map_bytes)
+    }
+}
+
+/// Half of the available memory: allocating all of it would make the kernel kill processes.
+pub(super) fn max_map_bytes() -> usize {
+    memory::available() / 2
 }
 
 /// Converts to a string for the kernel. Fails with `EINVAL` for a NUL inside, and with `ENOMEM`.
@@ -254,5 +288,10 @@ impl Symbols for KernelFunctions {
 
     fn function(&self, address: usize) -> Option<(usize, usize)> {
         function::around(address)
+    }
+
+    fn group(&self, path: &[u8]) -> Option<GroupPlace> {
+        let (id, level) = cgroup::find(&c_string(path).ok()?)?;
+        Some(GroupPlace { id, level })
     }
 }

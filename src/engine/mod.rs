@@ -20,6 +20,10 @@ use crate::{
         poll::Poller,
         HistTrigger, //
     },
+    intervals::{
+        Listed,
+        Reader, //
+    },
     rust::{
         cpu,
         event::{
@@ -28,6 +32,7 @@ use crate::{
         },
         instance::Instance,
         tracefs::{
+            Dentry,
             EventName,
             TracingDir, //
         },
@@ -167,6 +172,7 @@ impl Engine {
         let _commands = self.registry.lock_commands();
         let mut hooks = self.registry.lock();
         let done = hooks.remove_all(event);
+        hooks.update_readers(&self.registry.readers);
         self.registry.changed();
         let referrer = done?;
         let busy = hooks.has_vars(|site| site.dir == *event.dir());
@@ -225,6 +231,32 @@ impl Engine {
         Poller::new(self.registry.shared.pollers.clone(), event)
     }
 
+    /// Creates a reader of the intervals of an event's histograms, which must begin its first one.
+    /// `real` is the kernel's directory of the event. Fails with `ENOMEM`.
+    pub(crate) fn reader(&self, event: EventId, dir: &TracingDir, real: Dentry) -> Result<Listed> {
+        // So that no histogram begins unnoticed.
+        let _commands = self.registry.lock_commands();
+        let readers = &self.registry.readers;
+        let listed = readers.add(event, dir.clone(), real)?;
+        self.registry.lock().update_readers(readers);
+        Ok(listed)
+    }
+
+    /// Notes for a reader of intervals which triggers of its event are paused, and the triggers
+    /// that it lacks.
+    pub(crate) fn update_reader(&self, reader: &Reader) {
+        if reader.is_behind() {
+            let _commands = self.registry.lock_commands();
+            self.registry.lock().update_readers(&self.registry.readers);
+        }
+        self.registry.lock().update_paused(reader);
+    }
+
+    /// Bytes of memory that a histogram may take, or a reader of its intervals.
+    pub(crate) fn max_map_bytes(&self) -> usize {
+        kernel_host::max_map_bytes()
+    }
+
     /// Number of `hist` commands so far that add or change a trigger.
     pub(crate) fn commands(&self) -> u64 {
         self.commands.load(Relaxed)
@@ -233,6 +265,7 @@ impl Engine {
     /// Removes the triggers and switches of removed instances.
     pub(crate) fn instance_removed(&self) {
         drop(self.registry.lock());
+        self.registry.readers.wake();
     }
 }
 

@@ -16,6 +16,7 @@ use super::triggers::{
 use crate::{
     hist::Histogram,
     hook::{
+        clock::CLOCKS,
         site::EventSite,
         switch::{
             Switch,
@@ -29,6 +30,10 @@ use crate::{
         Placed,
         Shared, //
     },
+    intervals::{
+        Reader,
+        Readers, //
+    },
     rust::{
         event::{
             self,
@@ -41,7 +46,11 @@ use crate::{
             TracingDir, //
         },
     },
-    text::Text, //
+    text::Text,
+    worker::{
+        Worker,
+        Works, //
+    },
 };
 use core::{
     ops::ControlFlow,
@@ -70,6 +79,9 @@ pub(crate) struct Registry {
     commands: Mutex<CommandState>,
     /// See [`Engine::changes`](super::Engine::changes).
     pub(super) changes: Atomic<u64>,
+    /// Readers of intervals.
+    pub(super) readers: Arc<Readers>,
+    pub(super) works: Works,
     pub(crate) shared: Shared,
 }
 
@@ -98,13 +110,16 @@ impl Registry {
     /// `EBUSY` if another registry with probes exists.
     pub(crate) fn new(instance: Arc<Instance>, probes: bool) -> Result<Pin<KBox<Self>>> {
         let shared = Shared::new(instance, probes)?;
+        let works = Worker::start(CLOCKS)?;
         KBox::pin_init(
             pin_init!(Self {
                 hooks <- kernel::new_mutex!(KVec::new()),
                 commands <- kernel::new_mutex!(CommandState::default()),
                 changes: Atomic::new(0),
+                readers: Readers::new(works.worker().clone())?,
+                works,
                 shared,
-            }),
+            }? Error),
             GFP_KERNEL,
         )
     }
@@ -203,10 +218,37 @@ impl RegistryGuard<'_> {
 
     /// The triggers of an event, in the order in which they were added; `None` if it has none.
     pub(crate) fn triggers(&self, event: &Event) -> Option<InDir<HistTrigger>> {
-        let hook = &self.hooks[self.position(event)?];
+        self.triggers_of(event.id(), event.dir())
+    }
+
+    /// Notes the triggers of each event for its readers of intervals, after a command. Called with
+    /// the lock of commands held.
+    pub(crate) fn update_readers(&self, readers: &Readers) {
+        readers.each(|reader, event, dir| {
+            reader.update(self.triggers_of(event, dir).as_ref(), |data| {
+                let is_of = |trigger: &Arc<HistTrigger>| Arc::ptr_eq(&trigger.data, data);
+                self.hooks
+                    .iter()
+                    .any(|hook| hook.triggers().iter().any(is_of))
+            });
+        });
+    }
+
+    /// Notes for a reader of intervals which triggers of its event are paused.
+    pub(crate) fn update_paused(&self, reader: &Reader) {
+        if reader.is_gone() {
+            return;
+        }
+        let (event, dir) = reader.site();
+        reader.update_paused(self.triggers_of(event, dir).as_ref());
+    }
+
+    /// The triggers of an event in a tracing directory; `None` without a hook.
+    fn triggers_of(&self, event: EventId, dir: &TracingDir) -> Option<InDir<HistTrigger>> {
+        let hook = self.hooks.iter().find(|hook| hook.is_of(event, dir))?;
         Some(InDir {
             all: hook.triggers(),
-            dir: event.dir().clone(),
+            dir: dir.clone(),
         })
     }
 
@@ -217,9 +259,8 @@ impl RegistryGuard<'_> {
         dir: &TracingDir,
         n: usize,
     ) -> Option<Arc<Histogram>> {
-        let hook = self.hooks.iter().find(|hook| hook.is_of(event, dir))?;
-        let triggers = hook.triggers();
-        let mut triggers = triggers.iter().filter(|trigger| trigger.site.dir == *dir);
+        let triggers = self.triggers_of(event, dir)?;
+        let mut triggers = triggers.iter();
         triggers.nth(n).map(|trigger| trigger.data.histogram())
     }
 

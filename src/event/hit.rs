@@ -4,6 +4,9 @@
 
 use super::{
     Clock,
+    Group,
+    GroupPlace,
+    GroupTask,
     Record,
     Stack, //
 };
@@ -24,6 +27,29 @@ pub trait Context {
     /// The name of the current task. While another task renames it, the result may be a mix of both
     /// names, and may lack a NUL.
     fn comm(&self) -> [u8; COMM_LEN];
+
+    /// The name of the task with this process id, as of the current one. `None`: it is gone.
+    fn comm_of(&self, pid: u32) -> Option<[u8; COMM_LEN]>;
+
+    /// The id of the current task's process.
+    fn tgid(&self) -> u32;
+
+    /// The id of the process whose child the current task is.
+    fn ppid(&self) -> u32;
+
+    /// The id of the current task's control group.
+    fn cgroup(&self) -> u64;
+
+    /// The id of the control group of the task with this process id,
+    /// [`IDLE`](super::group::IDLE), or [`GONE`](super::group::GONE).
+    fn cgroup_of(&self, pid: u32) -> u64;
+
+    /// The control group of a task. `None`: the task is gone, or is an idle task that was given by
+    /// its process id.
+    fn cgroup_node<'a>(&self, preempt: PreemptOff<'a>, task: GroupTask) -> Option<Group<'a>>;
+
+    /// Returns whether the current task's control group is this one, or is below it.
+    fn is_in_cgroup(&self, group: GroupPlace) -> bool;
 
     /// Copies memory at `address` to `to`: of the current task, if it is an address in user space,
     /// else of the kernel. Returns false if not all of it can be read without a page fault.

@@ -9,7 +9,9 @@ pub mod address;
 pub mod clock;
 pub mod exponential;
 pub mod field;
+pub mod group;
 pub mod hit;
+pub mod moment;
 pub mod number;
 pub mod pointed;
 pub mod record;
@@ -34,9 +36,20 @@ pub use field::{
     EventField,
     FilterType, //
 };
+pub use group::{
+    Group,
+    GroupNodes,
+    GroupPlace,
+    GroupTask,
+    Groups, //
+};
 pub use hit::{
     Context,
     Hit, //
+};
+pub use moment::{
+    Clocks,
+    Moment, //
 };
 pub use number::{
     Number,

@@ -15,6 +15,7 @@ use crate::{
         pointed::read_text,
         AddressField,
         EventField,
+        GroupPlace,
         Hit,
         Network,
         Number,
@@ -58,6 +59,10 @@ pub(super) enum Predicate {
     DataLoc(u32, Pattern),
     RelLoc(u32, Pattern),
     Comm(Pattern),
+    /// The running task's control group is the one with this id, or is not.
+    Group(u64, bool),
+    /// The running task's control group is this one, or one below it.
+    GroupBelow(GroupPlace),
     /// The address is in the network, or is not.
     Address(AddressField, Network, bool),
     /// A string in the kernel's memory, with its pointer in the record.
@@ -120,6 +125,8 @@ impl Predicate {
             Self::DataLoc(at, pattern) => pattern.matches(record.data_loc(*at)),
             Self::RelLoc(at, pattern) => pattern.matches(record.rel_loc(*at)),
             Self::Comm(pattern) => pattern.matches(&hit.context().comm()),
+            Self::Group(id, equal) => (hit.context().cgroup() == *id) == *equal,
+            Self::GroupBelow(group) => hit.context().is_in_cgroup(*group),
             Self::Address(field, network, inside) => {
                 network.contains(field.read(record)) == *inside
             }
@@ -149,7 +156,12 @@ impl Predicate {
     /// false if it follows a pointer.
     pub(super) fn access(&self) -> (Option<u32>, bool) {
         match self {
-            Self::Constant(_) | Self::Cpu(_) | Self::CpuMember(_) | Self::Comm(_) => (None, true),
+            Self::Constant(_)
+            | Self::Cpu(_)
+            | Self::CpuMember(_)
+            | Self::Comm(_)
+            | Self::Group(..)
+            | Self::GroupBelow(_) => (None, true),
             Self::Range(number, _) | Self::Bits(number, _) | Self::Member(number, _) => {
                 (Some(number.offset()), true)
             }

@@ -28,6 +28,7 @@ use crate::{
         EventDesc,
         EventField,
         FilterType,
+        GroupPlace,
         Network,
         NumberType, //
     },
@@ -45,13 +46,17 @@ use crate::{
     },
 };
 
-/// Symbol lookup in the running kernel, for the compilation of a filter.
+/// Lookup of functions and control groups in the running kernel, for the compilation of a filter.
 pub trait Symbols {
     /// Address of the function `name`, which may be any bytes. Called in task context; may sleep.
     fn address(&self, name: &[u8]) -> Option<usize>;
 
     /// Start and size of the function that contains `address`. Called in task context; may sleep.
     fn function(&self, address: usize) -> Option<(usize, usize)>;
+
+    /// Finds the control group with this path, which may be any bytes. Called in task context; may
+    /// sleep.
+    fn group(&self, path: &[u8]) -> Option<GroupPlace>;
 }
 
 /// The names that predicates may use: event fields, CPUs and functions.
@@ -82,8 +87,12 @@ pub(super) fn parse(
         let error = FilterError::from(EPERM);
         return Err(error.hinted(HintText::FilterTerm, start));
     }
-    let Some(field) = scope.event.find(text.piece(start, at))? else {
-        return Err(error(FieldNotFound, at));
+    let name = text.piece(start, at);
+    let Some(field) = scope.event.find(name)? else {
+        return match name {
+            b"common_cgroup" => group(text, at, scope),
+            _ => Err(error(FieldNotFound, at)),
+        };
     };
     let mut suffix = |suffix: &[u8]| {
         let given = text.from(at).starts_with(suffix);
@@ -97,16 +106,13 @@ pub(super) fn parse(
     // C lacks this suffix: for other fields, the error is C's.
     let address = AddressField::new(&field).filter(|_| suffix(b".ip"));
     at = text.skip(at, is_space);
-    let mut ops = OPS.iter();
-    let Some((sign, op)) = ops.find(|(sign, _)| text.from(at).starts_with(sign)) else {
-        return Err(error(InvalidOp, at));
-    };
+    let (op, at) = operator(text, at)?;
     let mut parser = PredicateParser {
         text,
         scope,
         field,
-        op: *op,
-        at: text.skip(at + sign.len(), is_space),
+        op,
+        at,
     };
     let predicate = match text.from(parser.at) {
         _ if function => parser.function()?,
@@ -117,6 +123,54 @@ pub(super) fn parse(
         _ => return Err(parser.error(InvalidValue)),
     };
     Ok((predicate, parser.at))
+}
+
+/// Parses the operator at `at`. Returns it with the begin of the value behind it.
+fn operator(text: FilterText<'_>, at: usize) -> Result<(Op, usize), FilterError> {
+    let mut ops = OPS.iter();
+    match ops.find(|(sign, _)| text.from(at).starts_with(sign)) {
+        Some((sign, op)) => Ok((*op, text.skip(at + sign.len(), is_space))),
+        None => Err(error(InvalidOp, at)),
+    }
+}
+
+/// Parses the rest of a predicate about the control group of the running task, behind the name,
+/// which C lacks. Returns it with its end.
+fn group(
+    text: FilterText<'_>,
+    at: usize,
+    scope: &FilterScope<'_>,
+) -> Result<(Predicate, usize), FilterError> {
+    let (op, at) = operator(text, text.skip(at, is_space))?;
+    if !matches!(op, Op::Equal | Op::NotEqual | Op::Glob) {
+        return Err(error(IllegalFieldOp, at));
+    }
+    let quote = text.at(at);
+    if !matches!(quote, b'\'' | b'"') {
+        return Err(error(ExpectString, at).hinted(HintText::FilterGroup, at));
+    }
+    let start = at + 1;
+    let end = text.skip(start, |byte| byte != quote);
+    if text.at(end) != quote {
+        return Err(error(MissingQuote, end));
+    }
+    let path = text.piece(start, end);
+    let refuse = |hint| Err(error(InvalidValue, start).hinted(hint, start));
+    if op == Op::Glob && path.contains(&b'*') {
+        return refuse(HintText::FilterGroupPattern);
+    }
+    let found = match path {
+        [b'/', ..] => scope.symbols.group(path),
+        _ => None,
+    };
+    let Some(group) = found else {
+        return refuse(HintText::FilterGroup);
+    };
+    let predicate = match op {
+        Op::Glob => Predicate::GroupBelow(group),
+        op => Predicate::Group(group.id, op == Op::Equal),
+    };
+    Ok((predicate, end + 1))
 }
 
 /// An error at `at`. As in C, the caret is one to the right.

@@ -9,19 +9,27 @@
 
 use core::mem;
 
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 use super::{
     program::number::DistributionCode,
     Spec, //
 };
 use crate::{
-    limits::BUCKETS_BITS_MAX,
+    limits::{
+        BUCKETS_BITS_GROWN,
+        BUCKETS_BITS_MAX, //
+    },
     map::{
         Column,
-        Cpus,
         Generation,
-        Shape, //
+        Request,
+        Room,
+        Shape,
+        Totals, //
     },
     sync::{
         smp_wmb,
@@ -29,7 +37,7 @@ use crate::{
     },
 };
 
-/// The buckets of all distributions of a histogram, in one interval.
+/// The buckets of all distributions of a histogram.
 #[derive(Clone, Copy)]
 pub(in crate::hist) struct Buckets<'a>(&'a Generation);
 
@@ -64,8 +72,15 @@ impl BucketCount {
     }
 
     /// The number of the element.
-    pub(in crate::hist) fn element(&self) -> usize {
-        (self.key >> (NUMBER_BITS + CODE_BITS)) as usize
+    pub(in crate::hist) fn element(&self) -> u32 {
+        (self.key >> (NUMBER_BITS + CODE_BITS)) as u32
+    }
+
+    /// This bucket, as one of `element`.
+    pub(in crate::hist) fn of(mut self, element: u32) -> Self {
+        let below = NUMBER_BITS + CODE_BITS;
+        self.key = u64::from(element) << below | self.key & ((1 << below) - 1);
+        self
     }
 
     /// The code of the bucket.
@@ -94,23 +109,44 @@ impl DistributionCode {
 }
 
 impl<'a> Buckets<'a> {
-    /// Returns the shape of the map for the distributions of `spec`; `None` if it has none.
-    pub(super) fn shape(spec: &Spec, seed: u64, cpus: Cpus) -> Option<Shape<'static>> {
+    /// Returns the shape of the map for the distributions of `spec`, beside a map of shape `of`;
+    /// `None` if it has none. Hits ask its worker by `request`.
+    pub(super) fn shape<'s>(
+        spec: &Spec,
+        of: &Shape<'_>,
+        request: Option<&'s Arc<Request>>,
+    ) -> Option<Shape<'s>> {
         let distributions = spec.distributions().count() as u64;
         if distributions == 0 {
             return None;
         }
-        let buckets = (u64::from(spec.distributions.buckets) * distributions) << spec.bits;
+        let of_entry = u64::from(spec.distributions.buckets) * distributions;
+        let bits = |entries: u32| (of_entry << entries).next_power_of_two().ilog2();
+        let bits_first = bits(of.bits).min(BUCKETS_BITS_MAX);
+        let bits_max = match of.room.grows(of.bits) {
+            true => bits(of.room.bits_max).min(BUCKETS_BITS_GROWN),
+            false => bits_first,
+        };
         Some(Shape {
-            bits: buckets.next_power_of_two().ilog2().min(BUCKETS_BITS_MAX),
+            bits: bits_first,
             key_size: size_of::<u64>(),
             columns: &[Column::Hits],
             vars: 0,
             wide: &[],
             side: 0,
-            cpus,
+            clock: None,
+            cpus: of.cpus,
             // Different from the histogram's.
-            seed: !seed,
+            seed: !of.seed,
+            room: Room {
+                bits_max,
+                // The buckets of entries that are taken out become buckets of `other`.
+                others: of.room.forgets,
+                folds: false,
+                forgets: of.room.forgets,
+                sparse: of.room.sparse,
+            },
+            request,
         })
     }
 
@@ -128,47 +164,48 @@ impl<'a> Buckets<'a> {
         }
     }
 
-    /// Number of values that are in no bucket, because the map was full.
-    pub(in crate::hist) fn lost(self) -> u64 {
-        self.0.drops()
+    /// Number of values that are in no bucket, because the map was full, in `totals`.
+    pub(in crate::hist) fn lost(self, totals: &Totals) -> u64 {
+        totals.drops(self.0)
     }
 
-    /// Reads all buckets, in the order of elements; the buckets of an element are in no order. Task
-    /// context. Fails with `ENOMEM`, and with the error of `check_signal`, which is called now and
-    /// then.
+    /// Reads the buckets with values in `totals`, in the order of the elements, which `generation`
+    /// has; the buckets of an element are in no order. Task context. Fails with `ENOMEM`, and with
+    /// the error of `check_signal`, which is called now and then.
     pub(in crate::hist) fn read(
         self,
+        generation: &Generation,
+        totals: &Totals,
         check_signal: &dyn Fn() -> Result,
     ) -> Result<KVVec<BucketCount>> {
-        let mut buckets = KVVec::with_capacity(self.0.len(), GFP_KERNEL_ACCOUNT)?;
+        let mut buckets = KVVec::new();
         for (n, elt) in self.0.elts().enumerate() {
             if n % BATCH == 0 {
                 check_signal()?;
             }
-            let key = elt
-                .key()
-                .first_chunk()
-                .map_or(0, |key| u64::from_ne_bytes(*key));
-            let bucket = BucketCount {
-                key,
-                count: elt.column(0),
-            };
-            buckets.push(bucket, GFP_KERNEL_ACCOUNT)?;
+            let count = totals.column(elt.number(), 0);
+            if count == 0 {
+                continue;
+            }
+            let key = elt.key_words().next().unwrap_or(0);
+            buckets.push(BucketCount { key, count }, GFP_KERNEL_ACCOUNT)?;
         }
-        by_element(&buckets, check_signal)
+        let nth = |bucket: &BucketCount| generation.nth(bucket.element());
+        by_element(&buckets, nth, check_signal)
     }
 }
 
-/// Orders buckets by element. A counting sort: the elements of a histogram are numbered.
+/// Orders buckets by element, the index of which `nth` returns. A counting sort.
 fn by_element(
     buckets: &[BucketCount],
+    nth: impl Fn(&BucketCount) -> usize,
     check_signal: &dyn Fn() -> Result,
 ) -> Result<KVVec<BucketCount>> {
-    let elements = buckets.iter().map(|bucket| bucket.element() + 1).max();
+    let elements = buckets.iter().map(|bucket| nth(bucket) + 1).max();
     // For each element, first its number of buckets, then the place of its next one.
     let mut places = KVVec::from_elem(0, elements.unwrap_or(0), GFP_KERNEL_ACCOUNT)?;
     for bucket in buckets {
-        places[bucket.element()] += 1;
+        places[nth(bucket)] += 1;
     }
     let mut begin = 0;
     for place in &mut places {
@@ -180,7 +217,7 @@ fn by_element(
         if n % BATCH == 0 {
             check_signal()?;
         }
-        let place = &mut places[bucket.element()];
+        let place = &mut places[nth(bucket)];
         ordered[*place] = *bucket;
         *place += 1;
     }

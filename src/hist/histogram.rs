@@ -15,72 +15,140 @@ use kernel::{
 use super::{
     buckets::Buckets,
     program::Cell,
+    stacks::Stacks,
     Code,
     Spec, //
 };
-use crate::map::{
-    Cpus,
-    Loss,
-    Map,
-    Shape,
-    Tally,
-    WideCell, //
+use crate::{
+    event::{
+        Clocks,
+        GroupNodes,
+        Groups,
+        Moment, //
+    },
+    map::{
+        Cpus,
+        Generation,
+        Loss,
+        Map,
+        Request,
+        RoomCounts,
+        Shape,
+        Tally,
+        Wake,
+        WideCell, //
+    },
+    sync::Retired,
 };
 
-/// Number of slots visited between calls of `check_signal`.
-const BATCH: usize = 1024;
+/// The environment of a new histogram.
+pub struct Setup<'a> {
+    /// A random number that keeps the slots of keys in the map from being guessed.
+    pub seed: u64,
+    /// The CPUs that hits come on.
+    pub cpus: Cpus,
+    /// The clocks of its begin.
+    pub clocks: Clocks,
+    /// Returns the maximum number of bytes that it may take now.
+    pub max_bytes: fn() -> usize,
+    /// The nodes of control groups.
+    pub group_nodes: &'static dyn GroupNodes,
+    /// Makes something that wakes the worker.
+    pub waker: &'a dyn Fn() -> Result<KBox<dyn Wake>>,
+}
+
+impl Setup<'_> {
+    /// Makes what hits of a map ask its worker by. Fails with `ENOMEM`.
+    fn request(&self) -> Result<Arc<Request>> {
+        Ok(Arc::new(Request::new((self.waker)()?), GFP_KERNEL)?)
+    }
+}
+
+/// Has the worker tend a histogram until it is dropped.
+pub type Tenancy = KBox<dyn Send + Sync>;
 
 /// A histogram of an event (`struct hist_trigger_data`).
 #[repr(C)]
 pub struct Histogram {
     /// First, so that its address is the histogram's, and a hit needs no register for another.
     pub(in crate::hist) map: Map,
+    /// The stacks in keys. `None`: keys have their words, if any.
+    pub(in crate::hist) stacks: Option<Stacks>,
     pub(in crate::hist) spec: Arc<Spec>,
     pub(in crate::hist) code: Arc<Code>,
     /// The words of a wide cell for the last snapshot: value, key and comm.
     last_snapshot: KVec<Atomic<u64>>,
     rejected: Tally,
+    /// Number of triggers that are not paused; shared with these.
+    active: Arc<Atomic<u32>>,
+    begin: Moment,
+    /// The control groups whose ids it has stored; `None` if it stores none.
+    pub(in crate::hist) groups: Option<Groups>,
 }
 
 impl Histogram {
-    /// Creates an empty histogram of `spec`, from which `code` was compiled, for hits on `cpus`.
-    /// `seed` is a random number that keeps the slots of keys in the map from being guessed. May
-    /// sleep. Fails with `ENOMEM`, also if it would take more than `max_bytes`.
-    pub fn new(
-        spec: Arc<Spec>,
-        code: Arc<Code>,
-        seed: u64,
-        cpus: Cpus,
-        max_bytes: usize,
-    ) -> Result<Arc<Self>> {
-        let rejected = Tally::new(cpus)?;
-        Self::with_tally(spec, code, seed, cpus, max_bytes, rejected)
+    /// Creates an empty histogram of `spec`, from which `code` was compiled. May sleep. Fails with
+    /// `ENOMEM`, also if it would take more than `setup` allows; and with `E2BIG` if its entries
+    /// are too wide to be as many as it may grow to.
+    pub fn new(spec: Arc<Spec>, code: Arc<Code>, setup: &Setup<'_>) -> Result<Arc<Self>> {
+        let rejected = Tally::new(setup.cpus)?;
+        let active = Arc::new(Atomic::new(0), GFP_KERNEL)?;
+        Self::of_triggers(spec, code, setup, rejected, active)
     }
 
     // Not inlined, as it needs much of the kernel's stack.
     #[inline(never)]
-    fn with_tally(
+    fn of_triggers(
         spec: Arc<Spec>,
         code: Arc<Code>,
-        seed: u64,
-        cpus: Cpus,
-        max_bytes: usize,
+        setup: &Setup<'_>,
         rejected: Tally,
+        active: Arc<Atomic<u32>>,
     ) -> Result<Arc<Self>> {
+        let &Setup {
+            seed, cpus, clocks, ..
+        } = setup;
         let program = &code.program;
+        let room = spec.map_room();
+        let requests = match spec.is_tended() {
+            true => [Some(setup.request()?), Some(setup.request()?)],
+            false => [None, None],
+        };
+        let stacks = match spec.is_tended() {
+            true => 0,
+            false => program.stacks(),
+        };
         let shape = Shape {
             bits: spec.bits,
-            key_size: program.key_size,
+            key_size: match program.interned.last() {
+                Some(last) if stacks > 0 => last.at + last.len,
+                _ => program.key_size,
+            },
             columns: &program.columns,
             vars: spec.vars.len(),
             wide: &program.wide,
             side: program.side(),
+            clock: Some(clocks.boot),
             cpus,
             seed,
+            room,
+            request: requests[0].as_ref(),
         };
-        let buckets = Buckets::shape(&spec, seed, cpus);
-        let mut left = max_bytes;
-        for shape in Iterator::chain(iter::once(&shape), &buckets) {
+        if room.bits_max > shape.bits_max_of() {
+            return Err(E2BIG);
+        }
+        let buckets = Buckets::shape(&spec, &shape, requests[1].as_ref());
+        let stacks = (stacks > 0).then(|| Stacks::shape(stacks, &shape));
+        let mut left = (setup.max_bytes)();
+        let groups = match program.groups.is_empty() {
+            true => None,
+            false => {
+                left = left.checked_sub(Groups::BYTES).ok_or(ENOMEM)?;
+                Some(Groups::new(setup.group_nodes)?)
+            }
+        };
+        let shapes = Iterator::chain(iter::once(&shape), &buckets);
+        for shape in Iterator::chain(shapes, &stacks) {
             let size = shape.size_bytes().ok_or(ENOMEM)?;
             left = left.checked_sub(size).ok_or(ENOMEM)?;
         }
@@ -94,19 +162,23 @@ impl Histogram {
         }
         let histogram = Self {
             map,
+            stacks: stacks.map(Stacks::new).transpose()?,
             spec,
             code,
             last_snapshot,
             rejected,
+            active,
+            begin: clocks.now(),
+            groups,
         };
         Ok(Arc::new(histogram, GFP_KERNEL)?)
     }
 
-    /// Creates an empty histogram of the same trigger: see [`Histogram::new`].
-    pub fn new_empty(&self, seed: u64, cpus: Cpus, max_bytes: usize) -> Result<Arc<Self>> {
+    /// Creates an empty histogram of the same triggers: see [`Histogram::new`].
+    pub fn new_empty(&self, setup: &Setup<'_>) -> Result<Arc<Self>> {
         let (spec, code) = (self.spec.clone(), self.code.clone());
-        let rejected = self.rejected.fresh();
-        Self::with_tally(spec, code, seed, cpus, max_bytes, rejected)
+        let (rejected, active) = (self.rejected.fresh(), self.active.clone());
+        Self::of_triggers(spec, code, setup, rejected, active)
     }
 
     /// The cell for the last snapshot. `None`: the trigger takes none.
@@ -116,20 +188,26 @@ impl Histogram {
 
     /// Number of hits that did not count, because a variable of another histogram was not set.
     pub fn unresolved(&self) -> u64 {
-        self.map.contents().losses(Loss::Unresolved)
+        self.map.losses(Loss::Unresolved)
     }
 
     /// Number of variables that were not set, and of actions that were not run, because too many
     /// contexts used the same.
     pub fn missed(&self) -> u64 {
-        self.map.contents().losses(Loss::Missed)
+        self.map.losses(Loss::Missed)
     }
 
     /// Number of values that are in no bucket of a distribution, because the buckets were full. 0
     /// without a distribution.
     pub fn without_bucket(&self) -> u64 {
-        let contents = self.map.contents();
-        Buckets::of(&contents).map_or(0, Buckets::lost)
+        self.map.second_drops()
+    }
+
+    /// Number of stacks in its keys, and of hits whose stack lacked a place. `None`: stacks are not
+    /// interned.
+    pub fn interned(&self) -> Option<(usize, u64)> {
+        let stacks = self.stacks.as_ref()?;
+        Some((stacks.len(), stacks.lost()))
     }
 
     /// The counter of hits that the filters of its triggers reject. The histogram that replaces it
@@ -138,9 +216,35 @@ impl Histogram {
         &self.rejected
     }
 
+    /// When it began to count: when it was created. A histogram that is cleared is replaced by
+    /// another one.
+    pub fn begin(&self) -> Moment {
+        self.begin
+    }
+
     /// The place of variable `number` in its elements. `None`: other histograms cannot refer to it.
     pub(in crate::hist) fn cell_of(&self, number: usize) -> Option<Cell> {
         self.code.program.cells.get(number).copied()
+    }
+
+    /// Number of its triggers that are not paused. These change it.
+    pub fn active(&self) -> &Arc<Atomic<u32>> {
+        &self.active
+    }
+
+    /// The edge of a cut of its intervals: see [`Map::cut`].
+    pub fn cut(&self, edge: Moment) -> Result<Retired<Generation>> {
+        self.map.cut(edge)
+    }
+
+    /// Folds the closed bank of a cut: see [`Map::fold`].
+    pub fn fold(&self, between: impl Fn()) {
+        self.map.fold(between);
+    }
+
+    /// Ends a cut: see [`Map::end_cut`].
+    pub fn end_cut(&self) {
+        self.map.end_cut();
     }
 
     /// The spec of its trigger.
@@ -156,19 +260,21 @@ impl Histogram {
     /// Counts the hits so far. Visits all slots, and adds up the counts of all CPUs. Task context.
     /// Fails with the error of `check_signal`, which is called now and then.
     pub fn count_hits(&self, check_signal: &dyn Fn() -> Result) -> Result<u64> {
-        let contents = self.map.contents();
-        let mut hits = 0u64;
-        for (slot, entry) in (0..).map_while(|slot| Some((slot, contents.slot(slot)?))) {
-            if slot as usize % BATCH == 0 {
-                check_signal()?;
-            }
-            hits = hits.wrapping_add(entry.map_or(0, |entry| entry.column(0)));
-        }
-        Ok(hits)
+        self.map.hits(check_signal)
+    }
+
+    /// The control groups whose ids it has stored; `None` if it stores none.
+    pub fn groups(&self) -> Option<&Groups> {
+        self.groups.as_ref()
+    }
+
+    /// The room in it: see [`Map::room`].
+    pub fn room(&self) -> Option<RoomCounts> {
+        self.map.room()
     }
 
     /// Number of hits dropped so far because the map was full.
     pub fn drops(&self) -> u64 {
-        self.map.contents().drops()
+        self.map.drops()
     }
 }

@@ -11,8 +11,8 @@
 //! * `hit`: how the program is executed otherwise;
 //! * `show`: readers: rows of typed cells, and their printers.
 //!
-//! A [`Histogram`] ties them together. One dependency runs backwards: a reference to a variable
-//! holds the histogram that has it.
+//! `reader.rs` has the readers of intervals. A [`Histogram`] ties them together. One dependency
+//! runs backwards: a reference to a variable holds the histogram that has it.
 
 mod buckets;
 mod compiled;
@@ -20,16 +20,31 @@ mod histogram;
 mod hit;
 mod path;
 pub(crate) mod program;
+mod reader;
 pub mod show;
 pub mod spec;
+mod stacks;
+mod tending;
 
 pub use compiled::{
     Code,
     Compiled, //
 };
-pub use histogram::Histogram;
+pub use histogram::{
+    Histogram,
+    Setup,
+    Tenancy, //
+};
 pub use path::Tag;
 pub use program::Program;
+pub use reader::{
+    Begins,
+    End,
+    Ended,
+    HistInterval,
+    IntervalReader,
+    Room, //
+};
 pub use spec::{
     target::Targets,
     AttachedHist,
@@ -37,3 +52,4 @@ pub use spec::{
     Scope,
     Spec, //
 };
+pub use tending::Tending;

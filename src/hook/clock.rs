@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Reading of the trace clocks in hits.
+//! Reading of the trace clocks in hits, and the clocks of moments.
 
 use crate::{
-    event::clock::{
-        Clock,
-        CpuClock,
-        Hypervisor, //
+    event::{
+        clock::{
+            Clock,
+            CpuClock,
+            Hypervisor, //
+        },
+        Clocks, //
     },
     rust::clock, //
 };
 
 pub(super) use clock::global;
+
+/// The clocks of moments.
+pub(crate) const CLOCKS: Clocks = Clocks {
+    boot: clock::boot,
+    real: clock::real,
+};
 
 /// Chooses how the clock `global` is read. Task context, sleeps. Called once, before the clock is
 /// read.

@@ -13,6 +13,7 @@
 
 pub(crate) mod clock;
 mod disconnected;
+pub(crate) mod groups;
 mod leftovers;
 mod origin;
 mod placed;
@@ -26,8 +27,12 @@ pub(crate) mod trigger;
 
 use crate::{
     event::{
+        group,
         Clock,
         Context,
+        Group,
+        GroupPlace,
+        GroupTask,
         Hit,
         Record,
         Stack, //
@@ -35,6 +40,7 @@ use crate::{
     hist::Tag,
     limits::COMM_LEN,
     rust::{
+        cgroup,
         cpu,
         event::{
             Event,
@@ -52,6 +58,7 @@ use crate::{
                 Probe,
                 Records, //
             },
+            sample::Sampler,
             Receiver,
             Source, //
         },
@@ -157,6 +164,45 @@ impl Context for HitContext<'_> {
 
     fn comm(&self) -> [u8; COMM_LEN] {
         cpu::current_comm()
+    }
+
+    fn comm_of(&self, pid: u32) -> Option<[u8; COMM_LEN]> {
+        cpu::comm_of(pid)
+    }
+
+    fn tgid(&self) -> u32 {
+        cpu::current_tgid()
+    }
+
+    fn ppid(&self) -> u32 {
+        cpu::current_ppid()
+    }
+
+    fn cgroup(&self) -> u64 {
+        cgroup::id()
+    }
+
+    fn cgroup_of(&self, pid: u32) -> u64 {
+        match pid {
+            0 => group::IDLE,
+            pid => match cgroup::id_of(pid) {
+                0 => group::GONE,
+                id => id,
+            },
+        }
+    }
+
+    fn cgroup_node<'a>(&self, preempt: PreemptOff<'a>, task: GroupTask) -> Option<Group<'a>> {
+        if task == Some(0) {
+            return None;
+        }
+        let (id, node) = cgroup::of(task)?;
+        // SAFETY: The node was found with preemption off, and is aligned like a pointer.
+        Some(unsafe { Group::new(preempt, id, node) })
+    }
+
+    fn is_in_cgroup(&self, group: GroupPlace) -> bool {
+        cgroup::is_below(group.id, group.level)
     }
 
     fn read(&self, to: &mut [u8], address: usize) -> bool {
@@ -426,6 +472,7 @@ impl Hook {
                     _ if self.event.is_marker() => {
                         Marker::attach(instance, self.event.dir(), dispatch)?
                     }
+                    _ if self.event.is_sample() => Sampler::attach(&self.event, dispatch, context)?,
                     Some((probe, records)) => {
                         Probe::attach(&self.event, probe, records, dispatch, context)?
                     }

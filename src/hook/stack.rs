@@ -169,6 +169,8 @@ pub(crate) struct Handlers {
     tracepoints: Tracepoints,
     /// `event_triggers_call()`: the stack begins behind it if none of the handlers is found.
     caller: Option<Handler>,
+    /// The frame of a hit is the traced function, which an interrupt of rhist has stopped.
+    interrupted: bool,
 }
 
 impl Handlers {
@@ -185,12 +187,21 @@ impl Handlers {
             next_to_traced: handlers,
             tracepoints: Tracepoints::new(),
             caller: caller.and_then(|address| Handler::new(address, Between::Nothing)),
+            interrupted: false,
         })
     }
 
     /// Creates the handlers of `event`; `None` if it has no tracepoint of its own. Fails with
     /// `ENOMEM`.
     pub(crate) fn of(event: &Event) -> Result<Option<Self>> {
+        if event.is_sample() {
+            return Ok(Some(Self {
+                next_to_traced: KVec::new(),
+                tracepoints: Tracepoints::new(),
+                caller: None,
+                interrupted: true,
+            }));
+        }
         let Some(addresses) = handlers::of_event(event) else {
             return Ok(None);
         };
@@ -199,6 +210,7 @@ impl Handlers {
             next_to_traced: handlers,
             tracepoints: Tracepoints::new(),
             caller: None,
+            interrupted: false,
         }))
     }
 
@@ -228,7 +240,7 @@ impl Handlers {
     pub(super) fn stack(&self, frame: Frame<'_>, preempt: PreemptOff<'_>, to: &mut Stack) {
         let before = match stack::CAN_BEGIN {
             true => frame.before,
-            false => Stack::BEFORE,
+            false => Stack::BEFORE.max(frame.before),
         };
         let most = before + STACK_DEPTH;
         let Some(entries) = to.fill(most, |places| stack::save(frame, places, preempt)) else {
@@ -237,7 +249,13 @@ impl Handlers {
         let before = entries.get(..before).unwrap_or(entries);
         // The unwinder does not get past the trampoline of an optimized kprobe: then the trampoline
         // is shown.
-        let begin = self.begin(before).min(entries.len().saturating_sub(1));
+        let begin = match !stack::CAN_BEGIN && self.interrupted {
+            true => before
+                .iter()
+                .position(|&entry| entry == frame.ip())
+                .unwrap_or(0),
+            false => self.begin(before).min(entries.len().saturating_sub(1)),
+        };
         to.begin_at(begin);
     }
 }

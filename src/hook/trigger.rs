@@ -19,7 +19,8 @@ use crate::{
         Compiled,
         Histogram,
         Spec,
-        Tag, //
+        Tag,
+        Tenancy, //
     },
     map::Tally,
     sync::{
@@ -29,7 +30,10 @@ use crate::{
     },
     text::Text, //
 };
-use core::ops::Range;
+use core::{
+    mem,
+    ops::Range, //
+};
 use kernel::{
     prelude::*,
     sync::{
@@ -37,7 +41,8 @@ use kernel::{
             Atomic,
             Relaxed, //
         },
-        Arc, //
+        Arc,
+        Mutex, //
     },
 };
 
@@ -66,15 +71,26 @@ pub trait Site: Send + Sync + 'static {
 /// A histogram and its name (`hist_trigger_data`), shared by triggers of that name.
 pub struct HistData {
     histogram: Published<Histogram>,
+    /// Has the histogram tended.
+    tenancy: Pin<KBox<Mutex<Option<Tenancy>>>>,
     /// The text `name=…`, if it has one.
     name: Option<KVec<u8>>,
 }
 
 impl HistData {
-    /// Shares `histogram`. `name` is the text `name=…`. Fails with `ENOMEM`.
-    pub fn new(histogram: Arc<Histogram>, name: Option<KVec<u8>>) -> Result<Arc<Self>> {
-        let histogram = Published::new(histogram);
-        Ok(Arc::new(Self { histogram, name }, GFP_KERNEL)?)
+    /// Shares `histogram`, which is tended by `tenancy`. `name` is the text `name=…`. Fails with
+    /// `ENOMEM`.
+    pub fn new(
+        histogram: Arc<Histogram>,
+        tenancy: Option<Tenancy>,
+        name: Option<KVec<u8>>,
+    ) -> Result<Arc<Self>> {
+        let new = Self {
+            histogram: Published::new(histogram),
+            tenancy: KBox::pin_init(kernel::new_mutex!(tenancy), GFP_KERNEL)?,
+            name,
+        };
+        Ok(Arc::new(new, GFP_KERNEL)?)
     }
 
     /// The current histogram. It is updated by hits until it is cleared.
@@ -88,14 +104,17 @@ impl HistData {
     }
 
     /// Replaces the histogram by an empty one, for all triggers that share it. Readers of the old
-    /// one keep it. May sleep. `empty` creates a histogram of the same trigger; if it fails, its
-    /// error is returned and nothing changes.
+    /// one keep it, but it is not tended any more. May sleep. `empty` creates a histogram of the
+    /// same trigger, and has it tended; if it fails, its error is returned and nothing changes.
     pub fn clear<E>(
         &self,
-        empty: impl FnOnce(&Histogram) -> Result<Arc<Histogram>, E>,
+        empty: impl FnOnce(&Histogram) -> Result<(Arc<Histogram>, Option<Tenancy>), E>,
     ) -> Result<(), E> {
-        let empty = empty(&self.histogram())?;
+        let (empty, tenancy) = empty(&self.histogram())?;
         self.histogram.replace(empty);
+        let old = mem::replace(&mut *self.tenancy.lock(), tenancy);
+        // Without the lock: this may free the old histogram.
+        drop(old);
         Ok(())
     }
 }
@@ -114,6 +133,9 @@ pub struct HistTrigger<S: Site> {
     range: FieldRange,
     /// Number of rejected hits, shared with the histogram: see [`Histogram::rejected`].
     rejected: Tally,
+    /// Number of triggers of the histogram that are not paused, shared with these: see
+    /// [`Histogram::active`].
+    active: Arc<Atomic<u32>>,
     /// Whether it was created for the actions of other triggers, and is removed with the last of
     /// these.
     pub helper: bool,
@@ -226,9 +248,13 @@ impl<S: Site> HistTrigger<S> {
             (Some(_), Some(_)) if tag != Tag::Execute => Entry::new(tag).ranged(),
             (Some(_), _) => Entry::new(tag).filtered(),
         };
+        let histogram = data.histogram();
+        let active = histogram.active().clone();
+        active.add(u32::from(!flags.paused), Relaxed);
         Self {
             site,
-            rejected: data.histogram().rejected().clone(),
+            rejected: histogram.rejected().clone(),
+            active,
             data,
             compiled,
             helper: flags.helper,
@@ -335,7 +361,11 @@ impl<S: Site> HistTrigger<S> {
     /// Returns whether it may be on the fast path: no hit can nest in it, since it calls no
     /// function that can be traced, and it does not read the [beginning](record::HEAD) of records,
     /// which rhist's probes fill in on the slow path only. Clocks hit no event; probes in them
-    /// bound their own recursion.
+    /// bound their own recursion. Waking the worker of a map ([`Request::ask`]) can be traced, but
+    /// a hit does so once for a request, and has published its entry before: another hit that
+    /// nests in it is like one in an interrupt.
+    ///
+    /// [`Request::ask`]: crate::map::Request::ask
     pub fn is_leaf(&self) -> bool {
         let filter = self.filter.as_ref();
         filter.is_none_or(|condition| condition.filter.is_leaf())
@@ -374,12 +404,18 @@ impl<S: Site> HistTrigger<S> {
         self.entry().is_paused()
     }
 
-    /// Pauses or resumes it. Hits in progress may still be counted.
+    /// Pauses or resumes it. Hits in progress may still be counted. Any context.
     pub fn pause(&self, paused: bool) {
         // The rest never changes.
         let entry = self.entry.load(Relaxed) & !Entry::PAUSED;
-        let paused = u32::from(paused) * Entry::PAUSED;
-        self.entry.store(entry | paused, Relaxed);
+        let entry = entry | u32::from(paused) * Entry::PAUSED;
+        // Of several at once, each change counts.
+        let was = Entry(self.entry.xchg(entry, Relaxed)).is_paused();
+        if was && !paused {
+            self.active.fetch_add(1, Relaxed);
+        } else if !was && paused {
+            self.active.fetch_sub(1, Relaxed);
+        }
     }
 
     /// The text of the filter.
@@ -401,5 +437,11 @@ impl<S: Site> HistTrigger<S> {
             None => self.data.name().is_none(),
         };
         name_matches && self.filter() == filter && self.compiled.spec.matches(spec)
+    }
+}
+
+impl<S: Site> Drop for HistTrigger<S> {
+    fn drop(&mut self) {
+        self.pause(true);
     }
 }

@@ -39,6 +39,7 @@
 //! take releases nothing, since an unset variable tells a reader nothing.
 
 use kernel::{
+    alloc::Flags,
     prelude::*,
     sync::atomic::Atomic, //
 };
@@ -70,8 +71,8 @@ impl VarMask {
 }
 
 /// Allocates `n` unset variables. Fails with `ENOMEM`.
-pub(super) fn unset(n: usize) -> Result<KVVec<VarCell>> {
-    let mut vars = KVVec::with_capacity(n, GFP_KERNEL)?;
+pub(super) fn unset(n: usize, flags: Flags) -> Result<KVVec<VarCell>> {
+    let mut vars = KVVec::with_capacity(n, flags)?;
     for _ in 0..n {
         vars.push_within_capacity(VarCell::new())?;
     }
@@ -86,6 +87,11 @@ impl VarCell {
         Self {
             word: Atomic::new(0),
         }
+    }
+
+    /// Unsets the variable, which belongs to no entry.
+    pub(super) fn clear(&self) {
+        self.word.release(0);
     }
 
     /// Sets the variable to `value`. Returns false if `value` is the mask: the variable is unset

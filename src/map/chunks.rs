@@ -13,9 +13,16 @@
 //! bytes, a chunk has 64 elements: 31.5 KiB. With 33 columns it is 64 elements, too: 16.5 KiB,
 //! where 2048 would take 528 KiB.
 
-use core::slice;
+use core::{
+    iter,
+    slice, //
+};
+
 use kernel::{
-    alloc::NumaNode,
+    alloc::{
+        Flags,
+        NumaNode, //
+    },
     prelude::*,
     sync::{
         atomic::Atomic,
@@ -76,7 +83,7 @@ impl Numbering {
     }
 
     /// Number of elements in a chunk.
-    fn len(self) -> usize {
+    pub(super) fn len(self) -> usize {
         1 << self.bits
     }
 }
@@ -91,9 +98,18 @@ pub(super) struct Chunks<T> {
     starts: Shared<Start<T>>,
     /// Number of items of an element.
     width: usize,
-    /// The chunks that `starts` point into. Like `starts`, the list may be too long for kmalloc():
-    /// a map of 2^17 wide elements has over 4000 chunks.
-    chunks: Arc<KVVec<KVVec<T>>>,
+    /// The chunks that `starts` point into.
+    chunks: Arc<List<T>>,
+}
+
+/// Chunks, and a list of the older ones, which storage shares with the storage that it extends. A
+/// map grows a few times, so the chain of lists is short, and dropping it takes little of the
+/// kernel's stack.
+struct List<T> {
+    before: Option<Arc<List<T>>>,
+    /// Like the starts, it may be too long for kmalloc(): a map of 2^17 wide elements has over 4000
+    /// chunks.
+    chunks: KVVec<KVVec<T>>,
 }
 
 impl<T> Clone for Chunks<T> {
@@ -110,6 +126,14 @@ impl<T> Clone for Chunks<T> {
 /// an element need not be reduced to its place in the chunk. For wrapping arithmetic only.
 struct Start<T>(*const T);
 
+impl<T> Clone for Start<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Start<T> {}
+
 // SAFETY: It is only used to make shared references to items, which may be sent if `T` is `Sync`.
 unsafe impl<T: Sync> Send for Start<T> {}
 // SAFETY: It is only used to make shared references to items, which may be shared if `T` is `Sync`.
@@ -124,23 +148,73 @@ impl<T> Chunks<T> {
         width: usize,
         alloc: impl Fn(usize) -> Result<KVVec<T>>,
     ) -> Result<Self> {
+        Self::with(None, elements, numbering, width, GFP_KERNEL, alloc)
+    }
+
+    /// Storage for `elements` elements, with the chunks of this one, which are whole. `alloc`
+    /// allocates a given number of items. Fails with `ENOMEM`.
+    pub(super) fn extended(
+        &self,
+        elements: usize,
+        numbering: Numbering,
+        flags: Flags,
+        alloc: impl Fn(usize) -> Result<KVVec<T>>,
+    ) -> Result<Self> {
+        let last = self.chunks.chunks.last();
+        debug_assert!(last.is_none_or(|chunk| chunk.len() == numbering.len() * self.width));
+        Self::with(Some(self), elements, numbering, self.width, flags, alloc)
+    }
+
+    /// Storage that begins with the chunks of `former`.
+    fn with(
+        former: Option<&Self>,
+        elements: usize,
+        numbering: Numbering,
+        width: usize,
+        flags: Flags,
+        alloc: impl Fn(usize) -> Result<KVVec<T>>,
+    ) -> Result<Self> {
         let n = elements.div_ceil(numbering.len());
-        let mut starts = KVVec::with_capacity(n, GFP_KERNEL)?;
-        let mut chunks = KVVec::with_capacity(n, GFP_KERNEL)?;
-        for before in (0..elements).step_by(numbering.len()) {
-            let items = numbering.len().min(elements - before).checked_mul(width);
+        let before = former.map(|former| former.chunks.clone());
+        let former = former.map_or(&[][..], |former| &former.starts);
+        let mut starts = KVVec::with_capacity(n.max(former.len()), flags)?;
+        for &start in former {
+            starts.push(start, flags)?;
+        }
+        let mut chunks = KVVec::with_capacity(n.saturating_sub(former.len()), flags)?;
+        for chunk in former.len()..n {
+            let first = chunk * numbering.len();
+            let items = numbering.len().min(elements - first).checked_mul(width);
             let chunk = alloc(items.ok_or(ENOMEM)?)?;
-            let first = numbering.number(before as u32) as usize;
+            let first = numbering.number(first as u32) as usize;
             // INVARIANT: The chunk begins with the items of the element with number `first`.
             let start = chunk.as_ptr().wrapping_sub(first.wrapping_mul(width));
-            starts.push(Start(start), GFP_KERNEL)?;
-            chunks.push(chunk, GFP_KERNEL)?;
+            starts.push(Start(start), flags)?;
+            chunks.push(chunk, flags)?;
         }
+        // INVARIANT: The former starts point into chunks of `before`.
         Ok(Self {
             starts: Shared::new(starts)?,
             width,
-            chunks: Arc::new(chunks, GFP_KERNEL)?,
+            chunks: Arc::new(List { before, chunks }, GFP_KERNEL)?,
         })
+    }
+
+    /// Bytes of memory that [`Chunks::extended`] takes. `None`: the size overflows.
+    pub(super) fn step_bytes(&self, elements: usize, numbering: Numbering) -> Option<usize> {
+        let former = self.starts.len();
+        let new = elements.saturating_sub(former * numbering.len());
+        let starts = former * size_of::<Start<T>>();
+        Self::size_bytes(new, numbering, self.width)?.checked_add(starts)
+    }
+
+    /// Bytes of memory that it takes: see [`Chunks::size_bytes`].
+    pub(super) fn bytes(&self) -> usize {
+        let starts = self.starts.len() * size_of::<Start<T>>();
+        let lists = iter::successors(Some(&self.chunks), |list| list.before.as_ref());
+        let chunks = lists.flat_map(|list| list.chunks.iter());
+        let bytes = chunks.map(|chunk| size_of::<KVVec<T>>() + size_of_val(&chunk[..]));
+        starts + bytes.sum::<usize>()
     }
 
     /// Number of items of an element.
@@ -193,15 +267,29 @@ impl<T> Chunks<T> {
     }
 }
 
+impl Chunks<Atomic<u64>> {
+    /// [`Chunks::extended`] by zeros, in memory of any node.
+    pub(super) fn extended_by_zeros(
+        &self,
+        elements: usize,
+        numbering: Numbering,
+        flags: Flags,
+    ) -> Result<Self> {
+        self.extended(elements, numbering, flags, |n| {
+            zeroed(n, NumaNode::NO_NODE, flags)
+        })
+    }
+}
+
 /// Allocates `n` zeros in memory of `node`. Fails with `ENOMEM`.
 #[cfg(MODULE)]
-pub(super) fn zeroed(n: usize, node: NumaNode) -> Result<KVVec<Atomic<u64>>> {
+pub(super) fn zeroed(n: usize, node: NumaNode, flags: Flags) -> Result<KVVec<Atomic<u64>>> {
     use kernel::alloc::allocator::KVmalloc;
     use kernel::alloc::layout::ArrayLayout;
     use kernel::alloc::Allocator;
 
     let layout = ArrayLayout::<Atomic<u64>>::new(n).map_err(|_| ENOMEM)?;
-    let zeros = KVmalloc::alloc(layout.into(), GFP_KERNEL | __GFP_ZERO, node)?;
+    let zeros = KVmalloc::alloc(layout.into(), flags | __GFP_ZERO, node)?;
     // SAFETY: It is memory of the allocator of `KVVec` for `n` items, which are integers: zeros are
     // valid ones.
     Ok(unsafe { KVVec::from_raw_parts(zeros.as_ptr().cast(), n, n) })
@@ -209,8 +297,8 @@ pub(super) fn zeroed(n: usize, node: NumaNode) -> Result<KVVec<Atomic<u64>>> {
 
 /// Allocates `n` zeros. Fails with `ENOMEM`.
 #[cfg(not(MODULE))]
-pub(super) fn zeroed(n: usize, _node: NumaNode) -> Result<KVVec<Atomic<u64>>> {
-    let mut zeros = KVVec::with_capacity(n, GFP_KERNEL)?;
+pub(super) fn zeroed(n: usize, _node: NumaNode, flags: Flags) -> Result<KVVec<Atomic<u64>>> {
+    let mut zeros = KVVec::with_capacity(n, flags)?;
     for _ in 0..n {
         zeros.push_within_capacity(Atomic::new(0))?;
     }

@@ -110,12 +110,34 @@ impl Column {
         }
     }
 
-    /// Folds the parts of all CPUs.
-    pub(super) fn fold(self, parts: impl Iterator<Item = u64>) -> u64 {
+    /// Adds a part to `folded`, which is a part itself: 0 at first, and an extreme has its bits
+    /// flipped.
+    pub(super) fn add(self, folded: &mut u64, part: u64) {
+        *folded = match self {
+            Self::Hits | Self::Sum => folded.wrapping_add(part),
+            Self::Extreme(_) => u64::max(*folded, part),
+        };
+    }
+
+    /// Returns the number that a part stands for.
+    pub(super) fn number(self, part: u64) -> u64 {
         match self {
-            Self::Hits | Self::Sum => parts.fold(0, u64::wrapping_add),
-            Self::Extreme(Extreme { flip }) => parts.fold(0, u64::max) ^ flip,
+            Self::Hits | Self::Sum => part,
+            Self::Extreme(Extreme { flip }) => part ^ flip,
         }
+    }
+
+    /// Returns the number of the hits of two elements together.
+    pub fn join(self, a: u64, b: u64) -> u64 {
+        // The bits of an extreme are flipped twice.
+        let mut part = self.number(a);
+        self.add(&mut part, self.number(b));
+        self.number(part)
+    }
+
+    /// Returns whether it is the smallest or the largest value.
+    pub(super) fn is_extreme(self) -> bool {
+        matches!(self, Self::Extreme(_))
     }
 }
 

@@ -13,7 +13,10 @@ use super::{
     wide::WideCell, //
 };
 use crate::sync::PreemptOff;
-use kernel::sync::atomic::Atomic;
+use kernel::sync::atomic::{
+    Atomic,
+    Relaxed, //
+};
 
 /// The columns of an element, and this CPU's parts for them.
 struct OwnParts<'a> {
@@ -37,7 +40,8 @@ impl MinMaxSumParts<'_> {
 ///
 /// # Invariants
 ///
-/// An acquiring load of a slot of the generation's index has found the element with this `number`.
+/// An acquiring load of a slot of the generation's index has found the element with this `number`;
+/// or it is one of [`Other`](super::Other), which the generation has.
 #[derive(Clone, Copy)]
 pub struct Elt<'a> {
     generation: &'a Generation,
@@ -46,10 +50,10 @@ pub struct Elt<'a> {
 
 impl<'a> Elt<'a> {
     /// Refers to the element with this number, which an acquiring load of a slot of the
-    /// generation's index has found.
+    /// generation's index has found, or to one of [`Other`](super::Other).
     #[inline(always)]
     pub(super) fn new(generation: &'a Generation, number: u32) -> Self {
-        // INVARIANT: The caller found the element by an acquiring load.
+        // INVARIANT: The caller found the element by an acquiring load, or has these elements.
         Self { generation, number }
     }
 
@@ -100,7 +104,6 @@ impl<'a> Elt<'a> {
     }
 
     /// Out-of-line [`Elt::update`], for a CPU that shares its columns.
-    #[cold]
     #[inline(never)]
     fn update_shared<V>(
         self,
@@ -134,12 +137,6 @@ impl<'a> Elt<'a> {
         unsafe { counters.update_sums(preempt, self.number, values, read) }
     }
 
-    /// Folds the parts of all CPUs of a column.
-    pub fn column(self, column: usize) -> u64 {
-        // SAFETY: By the invariants of `Elt`, an element has this number.
-        unsafe { self.generation.counters.fold(self.number, column) }
-    }
-
     /// Sets variable `number`. Returns false if it cannot hold this value, and is now unset; see
     /// [`VarCell::set`]. Any context.
     #[must_use]
@@ -162,6 +159,19 @@ impl<'a> Elt<'a> {
         self.vars().get(number)?.take(self.generation.index.mask)
     }
 
+    /// Returns whether a variable is set.
+    pub(super) fn has_set_var(self) -> bool {
+        let mask = self.generation.index.mask;
+        self.vars().iter().any(|var| var.get(mask).is_some())
+    }
+
+    /// Returns whether one of these variables, a bit for each, is not set.
+    pub(super) fn has_unset_var(self, vars: u32) -> bool {
+        let mask = self.generation.index.mask;
+        let mut cells = self.vars().iter().enumerate();
+        cells.any(|(nth, var)| vars >> nth & 1 != 0 && var.get(mask).is_none())
+    }
+
     #[inline]
     fn vars(self) -> &'a [VarCell] {
         // SAFETY: By the invariants of `Elt`, an element has this number.
@@ -181,6 +191,12 @@ impl<'a> Elt<'a> {
         self.number
     }
 
+    /// The index of the element among all, from 0: see [`Generation::elements`].
+    pub fn nth(self) -> Option<usize> {
+        let nth = self.generation.counters.numbering().nth(self.number)?;
+        Some(nth as usize)
+    }
+
     /// Returns wide cell `number`, if the element has so many.
     #[inline]
     pub fn wide(self, number: usize) -> Option<WideCell<'a>> {
@@ -195,16 +211,36 @@ impl<'a> Elt<'a> {
         unsafe { self.generation.index.side.of(self.number) }
     }
 
+    /// The time of its insertion, by the [clock](super::Shape::clock) of the map.
+    pub fn birth(self) -> Option<u64> {
+        // SAFETY: By the invariants of `Elt`, an element has this number.
+        let birth = unsafe { self.generation.index.birth(self.number) }?;
+        // Written before the slot, which was loaded with acquire.
+        Some(birth.load(Relaxed))
+    }
+
     /// Returns whether `key` is its key.
     pub fn is(self, key: &[u8]) -> bool {
         // SAFETY: By the invariants it was found by an acquiring load.
         unsafe { self.generation.index.keys.is_bytes(self.number, key) }
     }
 
-    /// The key.
+    /// The key; an empty one in a map whose elements are taken out, as it may change there: see
+    /// [`Elt::key_words`].
     #[cfg(not(loom))]
     pub fn key(self) -> &'a [u8] {
-        // SAFETY: By the invariants it was found by an acquiring load.
-        unsafe { self.generation.index.keys.get(self.number) }
+        match self.generation.is_fixed() {
+            // SAFETY: By the invariants it was found by an acquiring load; and no number is used
+            // again in a map of this kind.
+            true => unsafe { self.generation.index.keys.get(self.number) },
+            false => &[],
+        }
+    }
+
+    /// The words of the key. A task may get words of another key, or some of both, if the number is
+    /// used again meanwhile.
+    pub fn key_words(self) -> impl Iterator<Item = u64> + 'a {
+        // SAFETY: By the invariants of `Elt`, an element has this number.
+        unsafe { self.generation.index.keys.load(self.number) }
     }
 }

@@ -2,20 +2,20 @@
 
 //! The entries of a generation, for readers.
 
-use kernel::sync::atomic::{
-    Acquire,
-    Atomic, //
-};
+use kernel::sync::atomic::Atomic;
 
 use super::{
     counters::Loss,
     elt::Elt,
     generation::Generation,
+    others::Other,
     table::{
         Slot,
         SlotState, //
     },
+    totals::Totals, //
 };
+use crate::sync::Load;
 
 impl Generation {
     /// The entries, each once, in the order of their slots. Elements that become entries during the
@@ -24,61 +24,69 @@ impl Generation {
         (0..).map_while(|slot| self.slot(slot)).flatten()
     }
 
-    /// The entry in a slot. `Some(None)`: the slot holds no entry yet; an entry never changes.
+    /// An element of `other`, if the map has these. Task context.
+    pub fn other(&self, other: Other) -> Option<Elt<'_>> {
+        let has = self.index.pool.room().others;
+        has.then(|| Elt::new(self, other.number()))
+    }
+
+    /// The elements of `other`, if the map has them. Task context.
+    pub fn others(&self) -> impl Iterator<Item = Elt<'_>> {
+        Other::ALL.into_iter().filter_map(|other| self.other(other))
+    }
+
+    /// The entry in a slot. `Some(None)`: the slot holds no entry yet; an entry stays in its slot.
     /// `None`: the map has fewer slots.
     pub fn slot(&self, number: u32) -> Option<Option<Elt<'_>>> {
         let (number, table) = (number as usize, &self.index.table);
         if let Some(slot) = table.slots().get(number) {
-            return Some(self.in_state(slot, SlotState::Entry));
+            return Some(self.in_state(slot, Self::IS_ROW));
         }
         let next = self.index.next.as_ref()?;
         let slot = next.slots().get(number - table.slots().len())?;
-        Some(self.only_in_next(slot, SlotState::Entry))
+        Some(self.only_in_next(slot, Self::IS_ROW))
     }
 
-    /// The element in a slot, if it is in this state.
-    fn in_state(&self, slot: &Atomic<u64>, state: SlotState) -> Option<Elt<'_>> {
-        let word = Slot::from_raw(slot.load(Acquire))?;
-        (word.state() == state).then(|| Elt::new(self, word.number()))
+    /// Returns whether readers show an element in this state. A dead one has its counts until the
+    /// table is replaced.
+    const IS_ROW: fn(SlotState) -> bool =
+        |state| matches!(state, SlotState::Entry | SlotState::Going | SlotState::Dead);
+
+    /// The element in a slot, if it is in such a state.
+    fn in_state(&self, slot: &Atomic<u64>, is: fn(SlotState) -> bool) -> Option<Elt<'_>> {
+        let word = Slot::from_raw(slot.acquire())?;
+        let is_forgotten = word.state() == SlotState::Dead && word.number() == Slot::NO_NUMBER;
+        let found = is(word.state()) && !is_forgotten && self.has(word.number());
+        found.then(|| Elt::new(self, word.number()))
     }
 
-    /// The element in a slot of the next table, if it is in this state, and not in the first table,
-    /// too.
-    fn only_in_next(&self, slot: &Atomic<u64>, state: SlotState) -> Option<Elt<'_>> {
-        let elt = self.in_state(slot, state)?;
-        let word = Slot::from_raw(slot.load(Acquire))?;
+    /// The element in a slot of the next table, if it is in such a state, and not in the first
+    /// table, too.
+    fn only_in_next(&self, slot: &Atomic<u64>, is: fn(SlotState) -> bool) -> Option<Elt<'_>> {
+        let elt = self.in_state(slot, is)?;
+        let word = Slot::from_raw(slot.acquire())?;
         (!self.index.table.has(word)).then_some(elt)
     }
 
-    /// Hits of all entries: the calls of [`Generation::insert`] that returned one. The sum of their
-    /// hitcounts, so a hit is counted once only. Visits all slots.
-    pub fn hits(&self) -> u64 {
-        self.elts()
-            .fold(0, |hits, elt| hits.wrapping_add(elt.column(0)))
-    }
-
-    /// Hits that were dropped: the calls of [`Generation::insert`] that returned no entry.
-    pub fn drops(&self) -> u64 {
-        let counted = self.losses(Loss::Dropped);
-        self.in_excess()
-            .fold(counted, |drops, elt| drops.wrapping_add(elt.column(0)))
-    }
-
-    /// Number of excess elements: inserted while another context took the last place. Their hits
-    /// are drops.
-    pub fn excess(&self) -> usize {
-        self.in_excess().count()
-    }
-
-    fn in_excess(&self) -> impl Iterator<Item = Elt<'_>> {
-        let pool = &self.index.pool;
-        let any = pool.places() > pool.capacity();
+    /// Excess elements: inserted while another context took the last place. Their hits are drops.
+    pub fn in_excess(&self) -> impl Iterator<Item = Elt<'_>> {
+        let is_excess = |state| state == SlotState::Excess;
+        let any = self.index.pool.excess() > 0;
         let first = self.index.table.slots().iter();
         let next = self.index.next.iter().flat_map(|table| table.slots());
-        let first = first.filter_map(|slot| self.in_state(slot, SlotState::Excess));
-        let next = next.filter_map(|slot| self.only_in_next(slot, SlotState::Excess));
+        let first = first.filter_map(move |slot| self.in_state(slot, is_excess));
+        let next = next.filter_map(move |slot| self.only_in_next(slot, is_excess));
         any.then_some(Iterator::chain(first, next))
             .into_iter()
             .flatten()
+    }
+}
+
+impl Totals {
+    /// Hits that were dropped: the calls of [`Generation::insert`] that returned no entry.
+    /// `contents` has the elements.
+    pub fn drops(&self, contents: &Generation) -> u64 {
+        let excess = contents.in_excess().map(|elt| self.column(elt.number(), 0));
+        excess.fold(self.loss(Loss::Dropped), u64::wrapping_add)
     }
 }

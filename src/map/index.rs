@@ -3,15 +3,23 @@
 //! The index of a map: it maps keys to elements, and keeps the parts of elements that outlive an
 //! interval.
 
-use core::iter;
+use core::{
+    iter,
+    mem,
+    ptr, //
+};
 
 use kernel::{
-    alloc::NumaNode,
+    alloc::{
+        Flags,
+        NumaNode, //
+    },
     prelude::*,
     sync::{
         atomic::{
             Acquire,
             Atomic,
+            Relaxed,
             Release, //
         },
         Arc, //
@@ -37,7 +45,13 @@ use super::{
         Key,
         Keys, //
     },
+    others::Other,
     pool::Pool,
+    request::Request,
+    shape::{
+        Shape,
+        TableSize, //
+    },
     table::{
         Slot,
         SlotState,
@@ -45,8 +59,7 @@ use super::{
         EMPTY,
         SEALED, //
     },
-    wide::WideCells,
-    Shape, //
+    wide::WideCells, //
 };
 use crate::sync::{
     Load,
@@ -54,7 +67,7 @@ use crate::sync::{
 };
 
 /// The hash table, the keys, and the parts of elements other than columns. Generations share all of
-/// it; only the table differs if it was replaced.
+/// it; only the tables differ if one was replaced.
 ///
 /// Fields that each hit reads come first, on two cache lines.
 #[derive(Clone)]
@@ -63,14 +76,82 @@ pub(super) struct Index {
     hash: Hash,
     pub(super) table: Table,
     pub(super) keys: Keys,
-    /// The next table, while the table is being replaced. It takes the keys that a sealed slot
-    /// keeps out of the first one.
+    /// The next table, if the map may grow, or while the table is being replaced. It takes the keys
+    /// that a sealed slot, or a full path, keeps out of the first one.
     pub(super) next: Option<Table>,
     pub(super) vars: Chunks<VarCell>,
     pub(super) mask: VarMask,
     pub(super) wide: WideCells,
     pub(super) side: Chunks<Atomic<u64>>,
+    /// The birth of each element, by the clock. Written before the slot, like the key.
+    births: Chunks<Atomic<u64>>,
+    clock: Option<fn() -> u64>,
     pub(super) pool: Arc<Pool>,
+    request: Option<Arc<Request>>,
+}
+
+/// Why the hits of a key lack an element.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum NoPlace {
+    /// All places were taken when it was inserted.
+    Taken,
+    /// All slots on its path are full.
+    Path,
+}
+
+/// How a key is looked for on its path.
+trait Mode: Copy {
+    /// A missing key is inserted, and a going entry is rescued.
+    const INSERTS: bool = true;
+
+    /// An element gets a place also while all are taken. The caller is about to free another.
+    const BEYOND_LIMIT: bool = false;
+
+    /// Calls `offer` with an element for the key: see [`Pool::offer`].
+    fn offer(self, pool: &Pool, offer: impl FnOnce(u32) -> bool) -> Option<bool>;
+}
+
+/// Changes nothing.
+#[derive(Clone, Copy)]
+struct Lookup;
+
+impl Mode for Lookup {
+    const INSERTS: bool = false;
+
+    fn offer(self, _pool: &Pool, _offer: impl FnOnce(u32) -> bool) -> Option<bool> {
+        None
+    }
+}
+
+/// A hit.
+impl Mode for PreemptOff<'_> {
+    #[inline(always)]
+    fn offer(self, pool: &Pool, offer: impl FnOnce(u32) -> bool) -> Option<bool> {
+        pool.offer(self, offer)
+    }
+}
+
+/// The worker of the map, with preemption on.
+#[derive(Clone, Copy)]
+struct Worker;
+
+impl Mode for Worker {
+    const BEYOND_LIMIT: bool = true;
+
+    fn offer(self, pool: &Pool, offer: impl FnOnce(u32) -> bool) -> Option<bool> {
+        pool.offer_from_worker(offer)
+    }
+}
+
+/// Where the search for a known key has failed.
+struct PathEnd<'a> {
+    /// Number of slots of the path before that.
+    passed: usize,
+    /// The slot; `None` at the end of the path.
+    slot: Option<&'a Atomic<u64>>,
+    /// The word of the slot; [`EMPTY`] at the end of the path.
+    raw: u64,
 }
 
 /// Result of a lookup in the first slot of a key's path, where most keys are.
@@ -88,18 +169,77 @@ impl Index {
     /// Creates an empty index. Fails with `ENOMEM`.
     pub(super) fn new(shape: &Shape<'_>, pool: Pool, numbering: Numbering) -> Result<Self> {
         let elements = pool.size() as usize;
-        let zeros = |n| zeroed(n, NumaNode::NO_NODE);
+        let zeros = |n| zeroed(n, NumaNode::NO_NODE, GFP_KERNEL);
+        let unset = |n| cell::unset(n, GFP_KERNEL);
+        let wide = WideCells::new(elements, numbering, shape.wide)?;
+        if shape.room.others {
+            for other in Other::ALL {
+                // SAFETY: `other` has the first elements, which every such map has.
+                unsafe { wide.block(other.number()) };
+            }
+        }
+        let next = shape.next_table();
+        let next = next.map(|size| size.next_table()).transpose()?;
+        if let Some(next) = &next {
+            // The pool has its places and elements, and all hits will know it.
+            next.open(shape.table(shape.bits).ok_or(ENOMEM)?.limit);
+        }
         Ok(Self {
             hash: Hash::new(shape.seed),
-            table: Table::new(Table::bits_for(pool.capacity(), pool.size()))?,
+            table: shape.table(shape.bits).ok_or(ENOMEM)?.table()?,
             keys: Keys::new(elements, numbering, shape.key_size)?,
-            next: None,
-            vars: Chunks::new(elements, numbering, shape.vars, cell::unset)?,
+            next,
+            vars: Chunks::new(elements, numbering, shape.vars, unset)?,
             mask: VarMask::new(hash::scramble(shape.seed, 4)),
-            wide: WideCells::new(elements, numbering, shape.wide)?,
+            wide,
             side: Chunks::new(elements, numbering, shape.side, zeros)?,
+            births: Chunks::new(elements, numbering, shape.births(), zeros)?,
+            clock: shape.clock,
             pool: Arc::new(pool, GFP_KERNEL)?,
+            request: shape.request.cloned(),
         })
+    }
+
+    /// This index for `elements` elements, the present ones among them, whose parts are shared.
+    /// Fails with `ENOMEM`.
+    pub(super) fn extended(&self, elements: usize, flags: Flags) -> Result<Self> {
+        let numbering = self.pool.numbering();
+        let unset = |n| cell::unset(n, flags);
+        Ok(Self {
+            keys: self.keys.extended(elements, numbering, flags)?,
+            vars: self.vars.extended(elements, numbering, flags, unset)?,
+            wide: self.wide.extended(elements, numbering, flags)?,
+            side: self.side.extended_by_zeros(elements, numbering, flags)?,
+            births: self.births.extended_by_zeros(elements, numbering, flags)?,
+            ..self.clone()
+        })
+    }
+
+    /// Bytes of memory that [`Index::extended`] takes. `None`: the size overflows.
+    pub(super) fn step_bytes(&self, elements: usize) -> Option<usize> {
+        let numbering = self.pool.numbering();
+        let parts = [
+            self.keys.step_bytes(elements, numbering)?,
+            self.vars.step_bytes(elements, numbering)?,
+            self.wide.step_bytes(elements, numbering)?,
+            self.side.step_bytes(elements, numbering)?,
+            self.births.step_bytes(elements, numbering)?,
+        ];
+        parts.into_iter().try_fold(0usize, usize::checked_add)
+    }
+
+    /// Bytes of memory that it takes, with its tables.
+    pub(super) fn bytes(&self) -> usize {
+        let parts = [
+            self.pool.bytes(),
+            self.keys.bytes(),
+            self.vars.bytes(),
+            self.wide.bytes(),
+            self.side.bytes(),
+            self.births.bytes(),
+        ];
+        let tables = self.tables().map(|table| size_of_val(table.slots()));
+        Iterator::chain(parts.into_iter(), tables).sum()
     }
 
     /// This index with other tables.
@@ -161,51 +301,240 @@ impl Index {
         match self.first_slot(hash, key) {
             FirstSlot::Hit(number) => Some(number),
             FirstSlot::Empty => None,
-            FirstSlot::Other => self.find_on_path(key, hash, |_, _| EMPTY),
+            FirstSlot::Other => self.find_on_path(key, hash, Lookup).ok(),
         }
     }
 
-    /// Finds the element of `key`, or inserts one. `None`: the map is full, or the hits of this key
-    /// are drops. Any context.
+    /// Finds the element of `key`, or inserts one. Fails if all places are taken, or the
+    /// hits of this key are drops. Any context.
     #[inline(always)]
-    pub(super) fn insert(&self, preempt: PreemptOff<'_>, key: impl Key) -> Option<u32> {
+    pub(super) fn insert(&self, preempt: PreemptOff<'_>, key: impl Key) -> Result<u32, NoPlace> {
         let hash = self.hash.of(key.words());
         // Most keys are in the first slot of their path.
         match Slot::counting(self.table.home(hash).acquire()) {
-            Some(word) if self.is(word, hash, key) => Some(word.number()),
-            _ => self.find_on_path(key, hash, move |slot, hash| {
-                self.fill(slot, preempt, hash, key)
-            }),
+            Some(word) if self.is(word, hash, key) => Ok(word.number()),
+            _ => self.find_on_path(key, hash, preempt),
         }
     }
 
-    /// Finds the element of `key` on its path. Calls `empty` for the first empty slot, which
-    /// returns the word that is in the slot now. If that is empty, the key is not in the map. If it
-    /// is sealed, the key is in the next table, or in none.
-    #[inline(never)]
-    fn find_on_path(
+    /// [`Index::insert`] without the test of the first slot, for a key that the caller has not
+    /// found there. Any context.
+    #[inline(always)]
+    pub(super) fn insert_on_path(
         &self,
+        preempt: PreemptOff<'_>,
+        key: impl Key,
+    ) -> Result<u32, NoPlace> {
+        self.find_on_path(key, self.hash.of(key.words()), preempt)
+    }
+
+    /// Finds the element of `key` on its path. The first slot is loaded once more: to pass its word
+    /// on would cost hits that find their key there.
+    #[inline(never)]
+    fn find_on_path<M: Mode>(&self, key: impl Key, hash: u64, mode: M) -> Result<u32, NoPlace> {
+        let end = match self.find_known(&self.table, key, hash) {
+            Ok(number) => return Ok(number),
+            Err(end) => end,
+        };
+        if end.raw == SEALED {
+            if let Some(next) = &self.next {
+                if let Ok(number) = self.find_known(next, key, hash) {
+                    return Ok(number);
+                }
+            }
+        }
+        let going = Slot::from_raw(end.raw).filter(|word| word.state() == SlotState::Going);
+        match (going, end.slot) {
+            (Some(_), Some(slot)) if M::INSERTS => self.find_going(slot, key, hash, mode),
+            _ => self.find_behind(end.passed, key, hash, mode),
+        }
+    }
+
+    /// Finds the element of `key` on its path in `table`. Fails at the first slot that is empty,
+    /// sealed, or has an element with the same hash, but another key, or hits that do not count.
+    #[inline(always)]
+    fn find_known<'a>(
+        &self,
+        table: &'a Table,
         key: impl Key,
         hash: u64,
-        empty: impl Fn(&Atomic<u64>, u64) -> u64,
-    ) -> Option<u32> {
-        for table in self.tables() {
-            for slot in table.path(hash) {
+    ) -> Result<u32, PathEnd<'a>> {
+        let mut passed = 0usize;
+        for slot in table.path(hash) {
+            let raw = slot.acquire();
+            // Most other keys have another hash.
+            if Slot::from_raw(raw).is_some_and(|word| !word.has_hash(hash)) {
+                passed = passed.wrapping_add(1);
+                continue;
+            }
+            return match Slot::counting(raw) {
+                Some(word) if self.is(word, hash, key) => Ok(word.number()),
+                _ => Err(PathEnd {
+                    passed,
+                    slot: Some(slot),
+                    raw,
+                }),
+            };
+        }
+        Err(PathEnd {
+            passed,
+            slot: None,
+            raw: EMPTY,
+        })
+    }
+
+    /// Finds the element of `key`, which is not before `slot` on its path. That has an entry that
+    /// is going, most likely the key's: a hit that rescues one costs little more than others.
+    #[inline(never)]
+    fn find_going<M: Mode>(
+        &self,
+        slot: &Atomic<u64>,
+        key: impl Key,
+        hash: u64,
+        mode: M,
+    ) -> Result<u32, NoPlace> {
+        let word = Slot::from_raw(slot.acquire());
+        let going = word.filter(|word| word.state() == SlotState::Going);
+        match going.filter(|&word| self.is(word, hash, key)) {
+            Some(word) if word.rescue(slot) => Ok(word.number()),
+            _ => self.find_behind(0, key, hash, mode),
+        }
+    }
+
+    /// Finds the element of `key`, which is not in the first `passed` slots of its path. Where the
+    /// path ends in the first table, at a sealed slot or without an empty one, the key is in the
+    /// next table, or in none.
+    #[inline(never)]
+    fn find_behind<M: Mode>(
+        &self,
+        mut passed: usize,
+        key: impl Key,
+        hash: u64,
+        mode: M,
+    ) -> Result<u32, NoPlace> {
+        let mut is_path_full = false;
+        'tables: for table in self.tables() {
+            for slot in table.path_behind(mem::take(&mut passed), hash) {
                 let raw = match slot.acquire() {
-                    EMPTY => empty(slot, hash),
+                    EMPTY if !M::INSERTS => EMPTY,
+                    // A full path ends without a seal. Behind it, too, the next table takes keys
+                    // only when it is open: the pool has the places then.
+                    EMPTY if is_path_full && table.opens_at().is_none() => break 'tables,
+                    EMPTY => self.fill(table, slot, mode, hash, key),
                     raw => raw,
                 };
                 let word = match Slot::from_raw(raw) {
                     Some(word) => word,
-                    None if raw == SEALED => break,
-                    None => return None,
+                    None if raw == SEALED => {
+                        debug_assert!(self.next.is_some(), "no next table");
+                        is_path_full = false;
+                        continue 'tables;
+                    }
+                    None => return Err(NoPlace::Taken),
                 };
-                if self.is(word, hash, key) {
-                    return Slot::counting(word.raw()).map(Slot::number);
+                // A dead one has another length.
+                if !self.is(word, hash, key) {
+                    continue;
+                }
+                match word.state() {
+                    SlotState::New | SlotState::Entry => return Ok(word.number()),
+                    SlotState::Going if M::INSERTS && !word.rescue(slot) => (),
+                    SlotState::Going => return Ok(word.number()),
+                    SlotState::Excess | SlotState::Dead => return Err(NoPlace::Taken),
                 }
             }
+            is_path_full = true;
         }
-        None
+        if M::INSERTS {
+            self.ask(Request::PATH);
+        }
+        Err(NoPlace::Path)
+    }
+
+    /// Finds the element of a key of one word, or inserts one, also while all places are taken.
+    /// `None`: all elements are used. Called by the worker, before it frees another element; no hit
+    /// has this key.
+    pub(super) fn insert_from_worker(&self, key: u64) -> Option<u32> {
+        let hash = self.hash.of(iter::once(key));
+        self.find_on_path(key, hash, Worker).ok()
+    }
+
+    /// The first word of the key of the element with this number.
+    ///
+    /// # Safety
+    ///
+    /// The caller has found the element through an acquiring load of a slot.
+    pub(super) unsafe fn first_word(&self, number: u32) -> u64 {
+        // SAFETY: The caller has found the element by an acquiring load, so its key was written.
+        unsafe { self.keys.first_word(number) }
+    }
+
+    /// Clears the element with this number, which belongs to no entry any more: its variables, wide
+    /// cells and side data.
+    ///
+    /// # Safety
+    ///
+    /// An element has this number.
+    pub(super) unsafe fn clear(&self, number: u32) {
+        // SAFETY: The caller guarantees that an element has this number.
+        let (vars, side) = unsafe { (self.vars.of(number), self.side.of(number)) };
+        vars.iter().for_each(VarCell::clear);
+        // SAFETY: The caller guarantees that an element has this number.
+        unsafe { self.wide.clear(number) };
+        // The last word of a text tells whether it is stored.
+        for word in side.iter().rev() {
+            word.store(0, Relaxed);
+        }
+    }
+
+    /// The size of the table after one for 2^`bits` entries: a larger one, unless that is the
+    /// largest. `None`: too many.
+    pub(super) fn next_size(&self, bits: u32) -> Option<TableSize> {
+        TableSize::new(
+            self.pool.room(),
+            self.pool.room().next_bits(bits),
+            self.pool.cpus(),
+        )
+    }
+
+    /// Requests of hits to the worker.
+    pub(super) fn request(&self) -> Option<&Request> {
+        self.request.as_deref()
+    }
+
+    /// Notes whether the worker lacks memory.
+    pub(super) fn set_no_memory(&self, no_memory: bool) {
+        if let Some(request) = &self.request {
+            request.set_no_memory(no_memory);
+        }
+    }
+
+    /// Returns whether its size is fixed and its entries stay: the worker does not tend it.
+    pub(super) fn is_fixed(&self) -> bool {
+        self.request.is_none()
+    }
+
+    /// Asks the worker. Any context.
+    fn ask(&self, what: u32) {
+        if let Some(request) = &self.request {
+            request.ask(what);
+        }
+    }
+
+    /// Returns whether the worker lacks memory for more places. Any context.
+    pub(super) fn has_no_memory(&self) -> bool {
+        let request = self.request.as_ref();
+        request.is_some_and(|request| request.has_no_memory())
+    }
+
+    /// The time at which the element with this number was inserted; `None` without a clock.
+    ///
+    /// # Safety
+    ///
+    /// An element has this number.
+    pub(super) unsafe fn birth(&self, number: u32) -> Option<&Atomic<u64>> {
+        // SAFETY: The caller guarantees that an element has this number.
+        unsafe { self.births.of(number) }.first()
     }
 
     /// Returns whether `word` is the slot of `key`, which has this hash. `word` was loaded from a
@@ -218,39 +547,84 @@ impl Index {
     }
 
     /// Publishes an element with `key` in `slot`, which was empty. Returns the word that the slot
-    /// has now: of this element, or of one that another context has published; empty if all places
-    /// are taken.
+    /// has now: of this element, or of one that another context has published; empty or sealed if
+    /// the table takes no more keys.
     #[cold]
     #[inline(never)]
-    fn fill(&self, slot: &Atomic<u64>, preempt: PreemptOff<'_>, hash: u64, key: impl Key) -> u64 {
-        if self.pool.places() >= self.pool.capacity() {
-            // All entries are in their slots by now. If the key is one of them, it is in this one,
-            // or this one is sealed.
-            return slot.load(Acquire);
+    fn fill<M: Mode>(
+        &self,
+        table: &Table,
+        slot: &Atomic<u64>,
+        mode: M,
+        hash: u64,
+        key: impl Key,
+    ) -> u64 {
+        let places = self.pool.places();
+        let is_full = || places >= table.limit() || self.next_takes(table, places);
+        if !M::BEYOND_LIMIT && is_full() {
+            return self.end_path(table, slot, places);
         }
+        // Before the element is taken: the driver of the kernel's clock may be probed, and a hit
+        // there would need an element of the next level.
+        let now = self.clock.map(|clock| clock());
         let mut word = EMPTY;
-        let offered = self.pool.offer(preempt, |number| {
+        let offered = mode.offer(&self.pool, |number| {
             // SAFETY: The pool only gives numbers of elements.
             unsafe { self.keys.set(number, key) };
-            let new = Slot::new(hash, key.len(), number, SlotState::New);
+            // SAFETY: The pool only gives numbers of elements.
+            let birth = unsafe { self.birth(number) };
+            if let (Some(birth), Some(now)) = (birth, now) {
+                birth.store(now, Relaxed);
+            }
+            let new = Slot::new(hash, key.len(), number);
             if slot.cmpxchg(EMPTY, new.raw(), Release).is_err() {
                 return false;
             }
-            let state = if self.pool.place() {
-                SlotState::Entry
-            } else {
-                SlotState::Excess
-            };
-            let decided = Slot::new(hash, key.len(), number, state);
-            // No other context writes to a full slot. Release: a lookup that loads this word sees
-            // the key.
+            let decided = new.with(match self.pool.place(M::BEYOND_LIMIT) {
+                true => SlotState::Entry,
+                false => SlotState::Excess,
+            });
+            // No other context writes to a slot with a new element. Release: a lookup that loads
+            // this word sees the key and the birth.
             slot.store(decided.raw(), Release);
             word = decided.raw();
             true
         });
         match offered {
             Some(false) => slot.load(Acquire),
-            _ => word,
+            _ => {
+                self.ask_for_sweep();
+                word
+            }
+        }
+    }
+
+    /// Returns whether keys that `table` lacks go to the next table when so many places are taken.
+    fn next_takes(&self, table: &Table, places: u32) -> bool {
+        let next = self.next.as_ref();
+        let next = next.filter(|_| ptr::eq(table, &self.table));
+        let opens_at = next.and_then(Table::opens_at);
+        opens_at.is_some_and(|opens_at| places >= opens_at)
+    }
+
+    /// Ends the path of a key at `slot`, which was empty, since `table` takes no more keys: seals
+    /// the slot if the next table takes keys. Returns the word that the slot has now.
+    fn end_path(&self, table: &Table, slot: &Atomic<u64>, places: u32) -> u64 {
+        // All entries are in their slots by now. If the key is one of them, it is in this one, or
+        // this one is sealed.
+        let (word, what) = match self.next_takes(table, places) {
+            true => (Table::seal_slot(slot), Request::GROW),
+            false => (slot.load(Acquire), Request::RECYCLE),
+        };
+        self.ask(what);
+        word
+    }
+
+    /// Asks the worker for a sweep if most places are taken, and entries may be taken out.
+    fn ask_for_sweep(&self) {
+        let capacity = self.pool.capacity();
+        if self.pool.room().forgets && self.pool.places() > capacity - capacity / 8 {
+            self.ask(Request::SWEEP);
         }
     }
 }

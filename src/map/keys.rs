@@ -4,7 +4,10 @@
 
 use core::iter;
 use kernel::{
-    alloc::NumaNode,
+    alloc::{
+        Flags,
+        NumaNode, //
+    },
     prelude::*,
     sync::atomic::{
         Atomic,
@@ -143,10 +146,33 @@ impl Keys {
     /// Memory for the keys of `elements` elements of `size` bytes each, a multiple of 8. Fails with
     /// `ENOMEM`.
     pub(super) fn new(elements: usize, numbering: Numbering, size: usize) -> Result<Self> {
-        let zeros = |n| zeroed(n, NumaNode::NO_NODE);
+        let zeros = |n| zeroed(n, NumaNode::NO_NODE, GFP_KERNEL);
         Ok(Self {
             words: Chunks::new(elements, numbering, size / 8, zeros)?,
         })
+    }
+
+    /// Memory for the keys of `elements` elements, the present ones among them. Fails with
+    /// `ENOMEM`.
+    pub(super) fn extended(
+        &self,
+        elements: usize,
+        numbering: Numbering,
+        flags: Flags,
+    ) -> Result<Self> {
+        Ok(Self {
+            words: self.words.extended_by_zeros(elements, numbering, flags)?,
+        })
+    }
+
+    /// Bytes of memory that an extension takes. `None`: the size overflows.
+    pub(super) fn step_bytes(&self, elements: usize, numbering: Numbering) -> Option<usize> {
+        self.words.step_bytes(elements, numbering)
+    }
+
+    /// Bytes of memory that they take.
+    pub(super) fn bytes(&self) -> usize {
+        self.words.bytes()
     }
 
     /// Words of one key.
@@ -161,11 +187,23 @@ impl Keys {
         self.width().wrapping_mul(8)
     }
 
-    /// The key of element `number`.
+    /// Loads the words of the key of element `number`, also while another key replaces it.
     ///
     /// # Safety
     ///
-    /// The caller has found the element through an acquiring load of a slot.
+    /// An element has this number.
+    pub(super) unsafe fn load(&self, number: u32) -> impl Iterator<Item = u64> + '_ {
+        // SAFETY: The caller guarantees that an element has this number.
+        let words = unsafe { self.words.of(number) };
+        words.iter().map(|word| word.load(Relaxed))
+    }
+
+    /// The key of element `number`, in a map whose elements stay.
+    ///
+    /// # Safety
+    ///
+    /// The caller has found the element through an acquiring load of a slot, and the number is
+    /// never used again.
     #[cfg(not(loom))]
     pub(super) unsafe fn get(&self, number: u32) -> &[u8] {
         // SAFETY: The caller found the element, so it exists.
@@ -174,6 +212,17 @@ impl Keys {
         // the caller's load that found it there, and none follows as long as `self` is borrowed.
         // `Atomic<u64>` has the representation of `u64`, which has no padding.
         unsafe { core::slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) }
+    }
+
+    /// The first word of the key of element `number`.
+    ///
+    /// # Safety
+    ///
+    /// The caller has found the element through an acquiring load of a slot.
+    pub(super) unsafe fn first_word(&self, number: u32) -> u64 {
+        // SAFETY: The caller found the element, so it exists.
+        let words = unsafe { self.words.of(number) };
+        words.first().map_or(0, |word| word.load(Relaxed))
     }
 
     /// Returns whether `key` is the key of element `number`, which has as many words.

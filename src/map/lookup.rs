@@ -8,12 +8,16 @@ use super::{
     counters::Loss,
     elt::Elt,
     generation::Generation,
-    index::FirstSlot,
+    index::{
+        FirstSlot,
+        NoPlace, //
+    },
     keys::{
         ByteKey,
         Key,
         WordKey, //
     },
+    others::Other,
     wide::WideCell, //
 };
 use crate::sync::PreemptOff;
@@ -28,7 +32,7 @@ impl Generation {
     pub fn insert<'a>(&'a self, preempt: PreemptOff<'_>, key: &[u8]) -> Option<Elt<'a>> {
         match ByteKey::new(key, self.index.keys.size()) {
             Some(key) => self.insert_key(preempt, key),
-            None => self.dropped(preempt),
+            None => self.without_place(preempt, NoPlace::Taken),
         }
     }
 
@@ -43,7 +47,7 @@ impl Generation {
     pub fn insert_words<'a>(&'a self, preempt: PreemptOff<'_>, key: &[u64]) -> Option<Elt<'a>> {
         match WordKey::new(key, self.index.keys.width()) {
             Some(key) => self.insert_key(preempt, key),
-            None => self.dropped(preempt),
+            None => self.without_place(preempt, NoPlace::Taken),
         }
     }
 
@@ -55,8 +59,7 @@ impl Generation {
         preempt: PreemptOff<'_>,
         key: [u64; N],
     ) -> Option<Elt<'a>> {
-        let whole = key.last().is_some_and(|&last| last != 0) && N <= self.index.keys.width();
-        match whole {
+        match self.is_whole(&key) {
             true => self.insert_key(preempt, key),
             false => self.insert_words(preempt, &key),
         }
@@ -64,15 +67,61 @@ impl Generation {
 
     #[inline(always)]
     fn insert_key<'a>(&'a self, preempt: PreemptOff<'_>, key: impl Key) -> Option<Elt<'a>> {
-        match self.index.insert(preempt, key) {
-            Some(number) => Some(Elt::new(self, number)),
-            None => self.dropped(preempt),
+        self.elt_or_loss(preempt, self.index.insert(preempt, key))
+    }
+
+    /// [`Generation::insert_word`] of a key that is not in the first slot of its path: see
+    /// [`Generation::lookup_word_first_slot`].
+    #[inline(always)]
+    pub fn insert_word_on_path<'a>(&'a self, preempt: PreemptOff<'_>, key: u64) -> Option<Elt<'a>> {
+        self.elt_or_loss(preempt, self.index.insert_on_path(preempt, key))
+    }
+
+    /// [`Generation::insert_array`] of a key that is not in the first slot of its path: see
+    /// [`Generation::lookup_array_first_slot`].
+    #[inline(always)]
+    pub fn insert_array_on_path<'a, const N: usize>(
+        &'a self,
+        preempt: PreemptOff<'_>,
+        key: [u64; N],
+    ) -> Option<Elt<'a>> {
+        match self.is_whole(&key) {
+            true => self.elt_or_loss(preempt, self.index.insert_on_path(preempt, key)),
+            false => self.insert_words(preempt, &key),
         }
     }
 
+    /// Returns whether the keys of the map have room for these words, and the last one is not zero.
+    #[inline(always)]
+    fn is_whole(&self, key: &[u64]) -> bool {
+        key.last().is_some_and(|&last| last != 0) && key.len() <= self.index.keys.width()
+    }
+
+    #[inline(always)]
+    fn elt_or_loss(&self, preempt: PreemptOff<'_>, found: Result<u32, NoPlace>) -> Option<Elt<'_>> {
+        match found {
+            Ok(number) => Some(Elt::new(self, number)),
+            Err(why) => self.without_place(preempt, why),
+        }
+    }
+
+    /// The element for a hit whose key lacks a place: [`Other::Folded`], in which its variables are
+    /// lost. `None`: it is a drop.
     #[cold]
-    fn dropped(&self, preempt: PreemptOff<'_>) -> Option<Elt<'_>> {
+    fn without_place(&self, preempt: PreemptOff<'_>, why: NoPlace) -> Option<Elt<'_>> {
+        if self.index.pool.room().folds {
+            for _ in 0..self.index.vars.width() {
+                self.counters.lose(preempt, Loss::Missed);
+            }
+            return Some(Elt::new(self, Other::Folded.number()));
+        }
         self.counters.lose(preempt, Loss::Dropped);
+        if why == NoPlace::Path {
+            self.counters.lose(preempt, Loss::Path);
+        }
+        if self.index.has_no_memory() {
+            self.counters.lose(preempt, Loss::NoMemory);
+        }
         None
     }
 
@@ -119,11 +168,10 @@ impl Generation {
     /// only the first words count. Any context.
     #[inline(always)]
     pub fn lookup_array<const N: usize>(&self, key: [u64; N]) -> Option<Elt<'_>> {
-        let width = self.index.keys.width();
-        let whole = key.last().is_some_and(|&last| last != 0) && N <= width;
-        let number = match whole {
+        let number = match self.is_whole(&key) {
             true => self.index.lookup(key)?,
             false => {
+                let width = self.index.keys.width();
                 let key = key.get(..width).unwrap_or(&key);
                 self.index.lookup(WordKey::new(key, width)?)?
             }
@@ -134,10 +182,28 @@ impl Generation {
     /// A wide cell of the element with this [number](Elt::number).
     #[inline]
     pub fn wide_at(&self, number: u32, cell: usize) -> Option<WideCell<'_>> {
-        match self.index.pool.has(number) {
-            // SAFETY: The pool has this number, so an element has it.
+        match self.has(number) {
+            // SAFETY: An element has this number.
             true => unsafe { self.index.wide.of(number, cell) },
             false => None,
         }
+    }
+
+    /// The words of the key of the element with this [number](Elt::number). The caller has the
+    /// number from a hit that found the element.
+    pub fn key_at(&self, number: u32) -> Option<impl Iterator<Item = u64> + '_> {
+        match self.has(number) {
+            // SAFETY: An element has this number.
+            true => Some(unsafe { self.index.keys.load(number) }),
+            false => None,
+        }
+    }
+
+    /// Returns whether an element of this generation has this number. Later generations of a map
+    /// that grows have more, and insert them in tables that this one has, too.
+    #[inline]
+    pub fn has(&self, number: u32) -> bool {
+        let nth = self.counters.numbering().nth(number);
+        nth.is_some_and(|nth| (nth as usize) < self.elements())
     }
 }

@@ -28,6 +28,8 @@ const WORDS: usize = SIZE / size_of::<u64>();
 pub struct OnceText<'a>(&'a [Atomic<u64>; WORDS]);
 
 impl<'a> OnceText<'a> {
+    /// Bytes of the text, the last of which is a NUL.
+    pub const SIZE: usize = SIZE;
     /// Words of side data.
     pub const WORDS: usize = WORDS;
 
@@ -64,6 +66,11 @@ impl<'a> OnceText<'a> {
             0 => [0; SIZE],
             last => Self::of_words([self.0[0].load(Relaxed), last]),
         }
+    }
+
+    /// Loads the text in this side data; an empty one if that has none, or none is stored.
+    pub fn load_from(side: &'a [Atomic<u64>]) -> [u8; SIZE] {
+        Self::of(side).map_or([0; SIZE], Self::load)
     }
 
     /// The text in these words of side data.

@@ -57,6 +57,12 @@ impl Tally {
         }
     }
 
+    /// Returns the number of events that it counted before `next`, a clone by [`Tally::fresh`],
+    /// began.
+    pub fn counted_before(&self, next: &Self) -> u64 {
+        next.begin.wrapping_sub(self.begin)
+    }
+
     /// Counts one event. Any context.
     ///
     /// Three instructions without a comparison, since a hit that a filter rejects does little else.

@@ -72,7 +72,10 @@ use core::{
 };
 
 use kernel::{
-    alloc::NumaNode,
+    alloc::{
+        Flags,
+        NumaNode, //
+    },
     prelude::*,
     sync::atomic::{
         Atomic,
@@ -191,6 +194,11 @@ impl<'a> WideCell<'a> {
         claim.fill(words);
         self.state.release(claim.state);
         true
+    }
+
+    /// The state: another number after each write; 0 if the cell is not set.
+    pub fn state(&self) -> u64 {
+        self.state.load(Relaxed)
     }
 
     /// Copies the first words of the value to `to`, as many as both have.
@@ -380,11 +388,35 @@ impl WideCells {
             cells.push((end(n)?..end(n + 1)?, words + 1), GFP_KERNEL)?;
         }
         let width = Self::width(values).ok_or(ENOMEM)?;
-        let zeros = |n| zeroed(n, NumaNode::NO_NODE);
+        let zeros = |n| zeroed(n, NumaNode::NO_NODE, GFP_KERNEL);
         Ok(Self {
             words: Chunks::new(elements, numbering, width, zeros)?,
             cells: Shared::new(cells)?,
         })
+    }
+
+    /// The cells of `elements` elements, the present ones among them; the others are unset. Fails
+    /// with `ENOMEM`.
+    pub(super) fn extended(
+        &self,
+        elements: usize,
+        numbering: Numbering,
+        flags: Flags,
+    ) -> Result<Self> {
+        Ok(Self {
+            words: self.words.extended_by_zeros(elements, numbering, flags)?,
+            cells: self.cells.clone(),
+        })
+    }
+
+    /// Bytes of memory that an extension takes. `None`: the size overflows.
+    pub(super) fn step_bytes(&self, elements: usize, numbering: Numbering) -> Option<usize> {
+        self.words.step_bytes(elements, numbering)
+    }
+
+    /// Bytes of memory that they take.
+    pub(super) fn bytes(&self) -> usize {
+        self.words.bytes()
     }
 
     /// Words of an element. `None`: too many.
@@ -392,6 +424,39 @@ impl WideCells {
         values.iter().try_fold(0usize, |sum, &words| {
             sum.checked_add(WideCell::size(words)?)
         })
+    }
+
+    /// Unsets the cells of element `number`, which belongs to no entry any more. Their versions go
+    /// on, so no former state comes back.
+    ///
+    /// # Safety
+    ///
+    /// An element has this number.
+    pub(super) unsafe fn clear(&self, number: u32) {
+        for cell in 0..self.cells.len() {
+            // SAFETY: The caller guarantees that an element has this number.
+            let cell = unsafe { self.of(number, cell) };
+            cell.iter().for_each(|cell| cell.state.store(0, Relaxed));
+        }
+    }
+
+    /// Blocks the cells of element `number`, which are unset: they never get a value, and writes to
+    /// them fail.
+    ///
+    /// # Safety
+    ///
+    /// An element has this number.
+    pub(super) unsafe fn block(&self, number: u32) {
+        for cell in 0..self.cells.len() {
+            // SAFETY: The caller guarantees that an element has this number.
+            let cell = unsafe { self.of(number, cell) };
+            let buffers = cell
+                .iter()
+                .flat_map(|cell| (0..BUFFERS as u64).map(|i| cell.buffer(i)));
+            for buffer in buffers.flatten() {
+                buffer.version.store(BUSY, Relaxed);
+            }
+        }
     }
 
     /// A cell of element `number`, if elements have so many.

@@ -196,6 +196,7 @@ impl<T: Overlay> Node<T> {
         &'a self,
         real: &'a Dentry,
         kernel: Option<&'a KernelFile>,
+        nonblock: bool,
     ) -> Result<(&'static OverlayFile<T>, Opened<'a>)> {
         let (NodeKind::Ours(dir, index), Some(tracing)) = (self.kind, &self.tracing) else {
             return Err(EINVAL);
@@ -208,6 +209,8 @@ impl<T: Overlay> Node<T> {
                 event: real.name(),
             }),
             kernel,
+            nonblock,
+            real,
         };
         Ok((T::files(dir).get(index).ok_or(EINVAL)?, opened))
     }
@@ -223,6 +226,9 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
         let mut files = T::files(dir).iter();
         if let Some(index) = files.position(|file| file.name.to_bytes() == name) {
             let file = &T::files(dir)[index];
+            if !file.is_of(real) {
+                return Err(ENOENT);
+            }
             if file.replaces_only {
                 file.in_kernel(|name| real.lookup_nested(name))?;
             }
@@ -255,9 +261,17 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
         self.shared.hides(self.dir(), name)
     }
 
+    fn is_read_in_rounds(&self) -> bool {
+        match self.kind {
+            NodeKind::Ours(dir, index) => T::files(dir).get(index).is_some_and(|file| file.rounds),
+            _ => false,
+        }
+    }
+
     fn names(&self, real: &Dentry) -> impl Iterator<Item = Option<&'static CStr>> {
         T::files(self.dir()).iter().map(|file| {
-            let is_there = !file.replaces_only || file.in_kernel(|name| real.lookup(name)).is_ok();
+            let in_kernel = || file.in_kernel(|name| real.lookup(name)).is_ok();
+            let is_there = file.is_of(real) && (!file.replaces_only || in_kernel());
             is_there.then_some(file.name)
         })
     }
@@ -279,8 +293,9 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
         real: &Dentry,
         kernel: Option<&KernelFile>,
         truncate: bool,
+        nonblock: bool,
     ) -> Result<T::OpenState> {
-        let (file, opened) = self.opened(real, kernel)?;
+        let (file, opened) = self.opened(real, kernel, nonblock)?;
         if !file.ignores_lockdown {
             tracefs::check_lockdown()?;
         }
@@ -292,8 +307,9 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
         real: &Dentry,
         kernel: Option<&KernelFile>,
         open: &T::OpenState,
+        nonblock: bool,
     ) -> Result<T::Contents> {
-        let (file, opened) = self.opened(real, kernel)?;
+        let (file, opened) = self.opened(real, kernel, nonblock)?;
         file.ops.read(&self.shared.overlay, &opened, open)
     }
 
@@ -303,7 +319,7 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
         kernel: Option<&KernelFile>,
         data: &UserBuffer,
     ) -> Result<usize> {
-        let (file, opened) = self.opened(real, kernel)?;
+        let (file, opened) = self.opened(real, kernel, true)?;
         file.ops.write(&self.shared.overlay, &opened, data)
     }
 
@@ -314,12 +330,12 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
         open: &T::OpenState,
         table: &PollTable<'_>,
     ) -> Result<Mask> {
-        let (file, opened) = self.opened(real, kernel)?;
+        let (file, opened) = self.opened(real, kernel, true)?;
         file.ops.poll(&self.shared.overlay, &opened, open, table)
     }
 
     fn map(&self, real: &Dentry, kernel: Option<&KernelFile>, vma: &VmaNew) -> Result {
-        let (file, opened) = self.opened(real, kernel)?;
+        let (file, opened) = self.opened(real, kernel, true)?;
         file.ops.map(&self.shared.overlay, &opened, vma)
     }
 }

@@ -11,6 +11,7 @@ use crate::rust::{
     tracefs::{
         Access,
         Contents,
+        Dentry,
         EventName,
         KernelFile,
         SpecialFops,
@@ -34,12 +35,17 @@ pub(crate) struct OverlayFile<T: Overlay> {
     /// has no `write()`.
     pub(crate) mode: u16,
     pub(crate) ops: &'static dyn FileOps<T>,
+    /// System and name of the only event whose directory has the file. For files in [`Dir::Event`].
+    pub(crate) only_of: Option<[&'static CStr; 2]>,
     /// The file exists only where the kernel has a file of this name, or [`OverlayFile::stand_in`].
     pub(crate) replaces_only: bool,
     /// The kernel's file that is opened with this one where the kernel has none of its name.
     pub(crate) stand_in: Option<&'static CStr>,
     /// The file has `poll()`. Without it a file is always ready, and epoll refuses it.
     pub(crate) polls: bool,
+    /// The file is read in rounds: EOF ends one, and the next read begins the next one, at position
+    /// 0. It can be read after its directory was removed.
+    pub(crate) rounds: bool,
     /// The file is in the root of tracefs, too, unless the kernel has a file of this name there.
     /// For files in [`Dir::Root`].
     pub(crate) also_in_tracefs_root: bool,
@@ -54,12 +60,21 @@ impl<T: Overlay> OverlayFile<T> {
             name,
             mode,
             ops,
+            only_of: None,
             replaces_only: false,
             stand_in: None,
             polls: false,
+            rounds: false,
             also_in_tracefs_root: false,
             ignores_lockdown: false,
         }
+    }
+
+    /// Returns whether it may be in the directory of an event, whose counterpart in the kernel is
+    /// `real`.
+    pub(super) fn is_of(&self, real: &Dentry) -> bool {
+        let names = || [real.parent_name(), real.name()];
+        self.only_of.is_none_or(|only| only == names())
     }
 
     /// Finds the kernel's file behind this one with `lookup`. Fails as it does; with `ENOENT` if
@@ -82,6 +97,11 @@ pub(crate) struct Opened<'a> {
     /// The kernel's file that it replaces, or the stand-in for that, if the kernel has either. A
     /// list of triggers that was opened only to be read is left out while it is empty.
     pub(crate) kernel: Option<&'a KernelFile>,
+    /// The file must not wait (`O_NONBLOCK`).
+    pub(crate) nonblock: bool,
+    /// The kernel's directory that it is in. Removed only while a file is used that is read in
+    /// [rounds](OverlayFile::rounds).
+    pub(crate) real: &'a Dentry,
 }
 
 impl<'a> Opened<'a> {
@@ -110,8 +130,9 @@ pub(crate) trait Overlay: Send + Sync + Sized + 'static {
 /// Operations of a file of rhist; `T` is the state shared by the files.
 ///
 /// Every function is called in task context and may sleep; no lock is held unless its documentation
-/// says so. After the kernel has removed the directory of the file, none is called: the system call
-/// fails with `ENODEV`.
+/// says so. After the kernel has removed the directory of the file, none is called, and the system
+/// call fails with `ENODEV`; but [`FileOps::read`] and [`FileOps::poll`] of a file with
+/// [`OverlayFile::rounds`] are.
 pub(crate) trait FileOps<T: Overlay>: Sync {
     /// Returns owner and permissions, if a setting decides them; `None` if the file has
     /// [`OverlayFile::mode`].

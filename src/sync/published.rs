@@ -71,9 +71,15 @@ impl<T> Retired<T> {
     pub fn drop_all(list: impl IntoIterator<Item = Self>) {
         let mut list = list.into_iter().peekable();
         if list.peek().is_some() {
-            rcu::synchronize_rcu();
+            Self::drop_after_wait(list);
         }
-        list.for_each(|mut retired| drop(retired.0.take()));
+    }
+
+    /// Waits for a grace period, and drops several values, or none, after it. Task context.
+    pub fn drop_after_wait(list: impl IntoIterator<Item = Self>) {
+        rcu::synchronize_rcu();
+        list.into_iter()
+            .for_each(|mut retired| drop(retired.0.take()));
     }
 }
 

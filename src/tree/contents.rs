@@ -10,7 +10,10 @@ use crate::{
 };
 use kernel::{
     prelude::*,
-    sync::Arc, //
+    sync::{
+        Arc,
+        UniqueArc, //
+    },
 };
 
 /// Text of a file of rhist.
@@ -37,10 +40,12 @@ impl Contents for Shown {
                 let first = !core::mem::replace(read, true);
                 Ok((first && !text.as_bytes().is_empty()).then(|| text.clone()))
             }
-            Self::Hist(file, names) => match file.next_piece(names)? {
-                Some(piece) => Ok(Some(Arc::new(piece, GFP_KERNEL)?)),
-                None => Ok(None),
-            },
+            Self::Hist(file, names) => {
+                // Allocated first: a piece that has been formatted must not be lost.
+                let to = UniqueArc::new_uninit(GFP_KERNEL)?;
+                let piece = file.next_piece(names)?;
+                Ok(piece.map(|piece| to.write(piece).into()))
+            }
         }
     }
 

@@ -39,7 +39,7 @@ impl FileOps<Tree> for ErrorLogOps {
             file.kernel.map(KernelFile::truncate).transpose()?;
             tree.error_logs.with(file.dir, ErrorLog::clear)?;
         }
-        Ok(None)
+        Ok(OpenState::None)
     }
 
     fn read(&self, tree: &Tree, file: &Opened<'_>, _open: &OpenState) -> Result<Shown> {

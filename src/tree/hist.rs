@@ -43,7 +43,8 @@ impl FileOps<Tree> for HistOps {
         let name = file.event()?;
         let event = tree.engine.find_id(name)?;
         let poller = tree.engine.poller(event);
-        Ok(Some(HistPollState::new(poller, tree.engine.hits(name)?)?))
+        let state = HistPollState::new(poller, tree.engine.hits(name)?)?;
+        Ok(OpenState::Hist(state))
     }
 
     fn read(&self, tree: &Tree, file: &Opened<'_>, open: &OpenState) -> Result<Shown> {
@@ -54,7 +55,7 @@ impl FileOps<Tree> for HistOps {
         let names = KernelNames::default();
         let file = HistFile::new(triggers.iter().map(|trigger| view(trigger, &names)))?;
         tree.reads.add(1, Relaxed);
-        if let Some(open) = open {
+        if let OpenState::Hist(open) = open {
             open.read(file.hits());
         }
         Ok(Shown::Hist(file, names))
@@ -67,7 +68,9 @@ impl FileOps<Tree> for HistOps {
         open: &OpenState,
         table: &PollTable<'_>,
     ) -> Result<Mask> {
-        let open = open.as_ref().ok_or(EINVAL)?;
+        let OpenState::Hist(open) = open else {
+            return Err(EINVAL);
+        };
         let hits = open.poll(&tree.engine, file.event()?, table)?;
         Ok(open.mask(hits))
     }

@@ -31,7 +31,7 @@ struct HistDebugOps;
 impl FileOps<Tree> for HistDebugOps {
     fn open(&self, tree: &Tree, file: &Opened<'_>, _truncate: bool) -> Result<OpenState> {
         tree.engine.find_id(file.event()?)?;
-        Ok(None)
+        Ok(OpenState::None)
     }
 
     fn read(&self, tree: &Tree, file: &Opened<'_>, _open: &OpenState) -> Result<Shown> {

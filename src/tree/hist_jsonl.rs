@@ -39,7 +39,7 @@ struct HistJsonlOps;
 impl FileOps<Tree> for HistJsonlOps {
     fn open(&self, tree: &Tree, file: &Opened<'_>, _truncate: bool) -> Result<OpenState> {
         tree.engine.find_id(file.event()?)?;
-        Ok(None)
+        Ok(OpenState::None)
     }
 
     fn read(&self, tree: &Tree, file: &Opened<'_>, _open: &OpenState) -> Result<Shown> {

@@ -17,7 +17,10 @@ use crate::{
         OverlayFile, //
     },
     rust::{
+        cgroup,
         clock,
+        cpu,
+        sample::Ticks,
         stack::{
             self,
             Mode, //
@@ -26,6 +29,7 @@ use crate::{
     },
     text::Text, //
 };
+use core::fmt;
 use kernel::{
     prelude::*,
     sync::atomic::Relaxed, //
@@ -48,33 +52,104 @@ impl FileOps<Tree> for HistStatsOps {
             "with"
         };
         out.format(format_args!("clock: global, {lock} a lock\n"))?;
+        if cgroup::has_only_root() {
+            out.bytes(b"cgroups: all tasks are in the root of cgroup v2, which has no other\n")?;
+        }
         walks(&mut out)?;
         tree.engine.for_each_source(|names, source, lost| {
             let [system, event] = names.map(CStr::to_bytes);
             show::event_column(&mut out, system, event)?;
             out.format(format_args!("{source}, {lost} lost\n"))
         })?;
+        samples(&mut out, tree)?;
         tree.engine.for_each_trigger(|names, n, trigger| {
-            if !trigger.spec().has_vars() && trigger.filter().is_none() {
-                return Ok(());
-            }
             let histogram = trigger.data.histogram();
             let [system, event] = names.map(CStr::to_bytes);
-            show::event_column(&mut out, system, event)?;
-            out.format(format_args!(
-                "hist {n}: {} unresolved, {} missed, {} rejected",
-                histogram.unresolved(),
-                histogram.missed(),
-                histogram.rejected().counted()
-            ))?;
-            if !trigger.site.dir.is_top() {
-                out.bytes(b", instances/")?;
-                out.bytes(trigger.site.dir.name().to_bytes())?;
+            let mut line = |text: fmt::Arguments<'_>| {
+                show::event_column(&mut out, system, event)?;
+                out.format(format_args!("hist {n}: {text}"))?;
+                if !trigger.site.dir.is_top() {
+                    out.bytes(b", instances/")?;
+                    out.bytes(trigger.site.dir.name().to_bytes())?;
+                }
+                out.bytes(b"\n")
+            };
+            if trigger.spec().has_vars() || trigger.filter().is_some() {
+                line(format_args!(
+                    "{} unresolved, {} missed, {} rejected",
+                    histogram.unresolved(),
+                    histogram.missed(),
+                    histogram.rejected().counted()
+                ))?;
             }
-            out.bytes(b"\n")
+            if let Some((stacks, lost)) = histogram.interned() {
+                line(format_args!("{stacks} stacks, {lost} hits without stack"))?;
+            }
+            if let Some((readers, cuts, bytes)) = histogram.intervals() {
+                line(format_args!(
+                    "{readers} readers of intervals, {cuts} cuts, {bytes} bytes for them"
+                ))?;
+            }
+            if let Some(groups) = histogram.groups() {
+                line(format_args!(
+                    "{} control groups kept, {} times another by its id only",
+                    groups.held(),
+                    groups.refused()
+                ))?;
+            }
+            match histogram.room() {
+                Some(room) => line(format_args!("room: {room}")),
+                None => Ok(()),
+            }
         })?;
         Shown::text(out)
     }
+}
+
+/// Number of times that the ticks and the hits are read until no tick comes meanwhile.
+const TRIES: usize = 32;
+
+/// Appends the ticks of `rhist:sample`, and what its histograms made of them.
+///
+/// For a histogram that was there when the ticks began, and has neither been paused nor cleared
+/// since, the numbers add up: `samples + filtered + lost + late + off = ticks`.
+fn samples(out: &mut Text, tree: &Tree) -> Result {
+    let mut ticks = Ticks::now();
+    if !ticks.are_counted() {
+        return Ok(());
+    }
+    for tries in 1.. {
+        let mut lines = Text::uncharged();
+        let (name, id) = ticks.program();
+        show::event_column(&mut lines, b"rhist", b"sample")?;
+        lines.format(format_args!("{} Hz for ", ticks.frequency()))?;
+        lines.bytes(name)?;
+        lines.format(format_args!(
+            " ({id}), {} ticks, {} late, {} off\n",
+            ticks.due(),
+            ticks.late(),
+            ticks.off()
+        ))?;
+        tree.engine.for_each_trigger(|names, n, trigger| {
+            if names != [c"rhist", c"sample"] {
+                return Ok(());
+            }
+            let histogram = trigger.data.histogram();
+            let samples = histogram.count_hits(&cpu::yield_unless_killed)?;
+            let filtered = histogram.rejected().counted();
+            let lost = histogram.drops() + histogram.unresolved();
+            show::event_column(&mut lines, b"rhist", b"sample")?;
+            lines.format(format_args!(
+                "hist {n}: {samples} samples, {filtered} filtered, {lost} lost\n"
+            ))
+        })?;
+        let after = Ticks::now();
+        if after.passed() == ticks.passed() || tries == TRIES {
+            return out.bytes(lines.as_bytes());
+        }
+        ticks = after;
+    }
+    Ok(())
 }
 
 /// Appends how stacks are walked.

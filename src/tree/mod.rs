@@ -8,8 +8,10 @@
 mod contents;
 mod error_log;
 mod error_logs;
+mod frequency;
 mod hist;
 mod hist_debug;
+mod hist_delta;
 mod hist_jsonl;
 mod hist_poll;
 mod hist_stats;
@@ -54,6 +56,9 @@ impl Overlay for Tree {
                         hist::FILE,
                         hist_debug::FILE,
                         hist_jsonl::FILE,
+                        hist_delta::TEXT,
+                        hist_delta::JSONL,
+                        frequency::FILE,
                     ]
                 }
             }

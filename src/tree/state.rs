@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     engine::Engine,
+    intervals::Listed,
     rust::{
         boot::{
             boot_id,
@@ -19,14 +20,33 @@ use crate::{
 };
 use kernel::{
     prelude::*,
+    str::CString,
     sync::{
         atomic::Atomic,
         Arc, //
     },
 };
 
-/// State of an open file. Only `hist` has one.
-pub(super) type OpenState = Option<HistPollState>;
+/// State of an open file.
+#[derive(Default)]
+pub(crate) enum OpenState {
+    /// No state: all other files.
+    #[default]
+    None,
+    /// The hits that a reader of `hist` has seen.
+    Hist(HistPollState),
+    /// The reader of `hist_delta` or `hist_delta_jsonl`.
+    Delta(OpenDelta),
+}
+
+/// State of an open file of intervals, which may outlive its event.
+pub(crate) struct OpenDelta {
+    pub(super) reader: Listed,
+    /// The system of its event.
+    pub(super) system: CString,
+    /// The name of its event.
+    pub(super) event: CString,
+}
 
 /// State shared by the files.
 pub(crate) struct Tree {

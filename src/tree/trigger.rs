@@ -59,7 +59,7 @@ impl FileOps<Tree> for TriggerOps {
                     .log_own(name, &Command::parse(b">"), by.as_bytes(), 0);
             }
         }
-        Ok(None)
+        Ok(OpenState::None)
     }
 
     fn read(&self, tree: &Tree, file: &Opened<'_>, _open: &OpenState) -> Result<Shown> {

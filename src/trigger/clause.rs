@@ -13,6 +13,10 @@ use super::{
     expr::Expr,
     list::ParsedList,
     number::number,
+    room::{
+        Expire,
+        Full, //
+    },
     text::{
         SourceText,
         Span, //
@@ -106,6 +110,10 @@ pub struct Clauses {
     pub buckets: Option<Clause<u32>>,
     /// `limit(N)`: the maximum number of entries to show.
     pub limit: Option<Clause<u64>>,
+    /// `expire(…)`: idle entries that are taken out.
+    pub expire: Option<Clause<Expire>>,
+    /// `full(…)`: how new keys are treated while the map is full.
+    pub full: Option<Clause<Full>>,
 }
 
 impl Clauses {
@@ -119,6 +127,8 @@ impl Clauses {
             unit: None,
             buckets: None,
             limit: None,
+            expire: None,
+            full: None,
         };
         KBox::new(none, GFP_KERNEL)
     }
@@ -167,6 +177,16 @@ impl Clauses {
                     _ => return Err(text.own(HintText::BadLimit, inside)),
                 };
                 self.limit = Some(Clause { text: token, value });
+            }
+            b"expire" => {
+                let bad = || text.own(HintText::BadExpire, inside);
+                let value = Expire::parse(within).ok_or_else(bad)?;
+                self.expire = Some(Clause { text: token, value });
+            }
+            b"full" => {
+                let bad = || text.own(HintText::BadFull, inside);
+                let value = Full::parse(within).ok_or_else(bad)?;
+                self.full = Some(Clause { text: token, value });
             }
             _ => return Ok(false),
         }

@@ -227,12 +227,16 @@ hint_texts! {
     NoHandler = "No handler found, an action needs onmatch(SYSTEM.EVENT), onmax($VAR) or onchange($VAR) before it",
     TooManyActions = "Too many actions (8 max)",
     BadSize = "Size has to be a number from 65 to 131072",
+    BadRange = "Expecting size=A..B, A from 65 to 131072, B above A and up to 1048576, both rounded up to powers of two",
     TooManyKeys = "Too many keys (8 max)",
     TooManyVals = "Too many values (8 max, hitcount left out)",
     BadQuantiles = "Expecting 1 to 8 different percentages between 0 and 100, with at most 3 decimals, as in quantiles(50,99.9)",
     BadUnit = "Unknown unit, expecting s, ms or us",
     BadBuckets = "Expecting a number of buckets from 1 to 1024",
     BadLimit = "Expecting a number of entries, at least 1",
+    BadExpire = "Expecting taken, or a time from 1s to 8760h with ms, s, m or h, as in expire(60s)",
+    BadFull = "Expecting other or recycle, as in full(other)",
+    ExpireTaken = "expire(taken) needs a variable that is a number",
     ClauseNotClosed = "No closing paren found at the end of the clause",
     NoDistribution = "Needs a value with .dist",
     UnitOfUsecs = "unit() is for values in nanoseconds, without .usecs",
@@ -245,6 +249,7 @@ hint_texts! {
     ExprTooLong = "Expression too long (255 bytes max)",
     StringValue = "String used as a value",
     NoFunction = "Field of a type that is not supported: no string or stack, and not a number of 1, 2, 4 or 8 bytes",
+    GroupValue = "Control group used as a number",
     KeysTooLong = "Keys too long together (504 bytes max)",
     StackNeedsModifier = "Keys too long together, a stack is shorter with .stacktrace",
     // Actions.
@@ -256,6 +261,7 @@ hint_texts! {
     ParenAdded = "No closing paren found, taken as if it were at the end",
     // The histogram as a whole.
     TooLarge = "Not enough memory for a histogram of this size",
+    TooWide = "Entries of this trigger are too wide for so many, expecting a smaller B in size=A..B",
     NamedCircle = "Histograms of this name would refer to themselves",
     // For errors without another text, by errno.
     Exists = "Such a trigger exists already",
@@ -270,10 +276,15 @@ hint_texts! {
     BucketWidth = "expecting a width, as in .buckets=10",
     Address = "keys and parameters of save() can be addresses, of unsigned fields with 4 or 16 bytes, or with a socket address",
     PointedText = "keys, variables and parameters of save() can be strings, of fields with the type const char *",
+    TaskComm = "keys, variables and parameters of save() can be names of tasks, of fields with a process id of 4 bytes",
+    TaskGroup = "keys, variables and parameters of save() can be control groups of tasks, of fields with a process id of 4 bytes",
     ScaleNumber = "expecting a scale from 0 to 5, as in .dist=3",
+    NamedRoom = "expecting the same size=A..B, expire() and full(), or none of them",
     FilterOperator = "expecting && or || between two terms",
     FilterQuote = "the string that begins here has no end",
     FilterAddress = "expecting an address, or a network as in 10.0.0.0/8 or 2001:db8::/32",
+    FilterGroup = "expecting the path of a control group that exists, in quotes, as in \"/a/b\"",
+    FilterGroupPattern = "a path has no wildcards here: ~ \"/a\" is /a and all control groups below it",
     FilterTerm = "expecting a term that begins with the name of a field",
 }
 

@@ -27,6 +27,7 @@ mod listing;
 mod modifier;
 mod number;
 mod parser;
+mod room;
 mod text;
 mod tree;
 
@@ -62,6 +63,10 @@ pub use modifier::{
     Place, //
 };
 pub use number::number;
+pub use room::{
+    Expire,
+    Full, //
+};
 pub use text::{
     contains,
     Span, //

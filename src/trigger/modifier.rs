@@ -90,6 +90,10 @@ pub enum ModifierKind {
     Ip,
     /// `.string`: the string behind a pointer.
     String,
+    /// `.cgroup`: the control group of the task with a process id.
+    Cgroup,
+    /// `.comm`: the comm of the task with a process id.
+    Comm,
 }
 
 /// How a modifier is written.
@@ -177,7 +181,7 @@ const fn min_max_sum(signed: bool) -> [Column; 3] {
 /// The modifiers, in the order in which C compares them (`parse_field()`, `__create_val_field()`,
 /// trace_events_hist.c), followed by those that C lacks.
 #[rustfmt::skip]
-static TABLE: [Row; 18] = {
+static TABLE: [Row; 20] = {
     use ModifierKind::*;
     use Syntax::*;
     const fn row(
@@ -205,6 +209,8 @@ static TABLE: [Row; 18] = {
         row(Dist(0),        ".dist",       WithScaleOrNot,        AS_VALUE,     PLAIN,       None,           SPREAD),
         row(Ip,             ".ip",         WordHere,              AS_KEY_OR_SAVED, PLAIN,    None,           SUM),
         row(String,         ".string",     WordHere,              NOT_A_NUMBER, PLAIN,       None,           SUM),
+        row(Cgroup,         ".cgroup",     WordHere,              NOT_A_NUMBER, PLAIN,       None,           SUM),
+        row(Comm,           ".comm",       WordHere,              NOT_A_NUMBER, PLAIN,       None,           SUM),
     ]
 };
 
@@ -265,7 +271,7 @@ impl ModifierKind {
 
     /// Returns whether it gives the bytes of the field a meaning other than a number.
     pub fn is_content(self) -> bool {
-        matches!(self, Self::Ip | Self::String)
+        matches!(self, Self::Ip | Self::String | Self::Cgroup | Self::Comm)
     }
 
     /// The columns of a value without a modifier.
@@ -301,6 +307,8 @@ impl ModifierKind {
         match self {
             Self::Ip => Some(HintText::Address),
             Self::String => Some(HintText::PointedText),
+            Self::Cgroup => Some(HintText::TaskGroup),
+            Self::Comm => Some(HintText::TaskComm),
             _ => None,
         }
     }

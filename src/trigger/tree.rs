@@ -193,12 +193,15 @@ pub enum Order {
 /// `size=`: the size of the map.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MapSize {
-    /// The number as written.
+    /// The number as written, or `A..B`.
     pub text: Span,
     /// The map has 2^bits entries, the size rounded up. At least
     /// [`MAP_BITS_MIN`](crate::limits::MAP_BITS_MIN), at most
     /// [`MAP_BITS_MAX`](crate::limits::MAP_BITS_MAX).
     pub bits: u32,
+    /// `..B`: the map may grow to 2^bits_max entries, which are more. At most
+    /// [`MAP_BITS_GROWN`](crate::limits::MAP_BITS_GROWN).
+    pub bits_max: Option<u32>,
 }
 
 /// The filter as written.

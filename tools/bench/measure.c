@@ -10,6 +10,11 @@
 //           ns: of a write to trigger, C and rhist
 //   read NAME|EVENT|CPUS|KEYS|SHARED|COUNT|SYSTEM/EVENT|TRIGGER
 //           ns: of reading hist, C and rhist
+//   cut NAME|EVENT|CPUS|KEYS|SHARED|COUNT|SYSTEM/EVENT|TRIGGER
+//           ns that workers run for a cut of the intervals, after so many events
+//   worst NAME|EVENT|FIRST|LAST|||SYSTEM/EVENT|TRIGGER[|EXTRA]...
+//           ns of one event, where the map has FIRST places, and grows to LAST: "KEYS known" or
+//           "KEYS new", their median, the longest time, and the index of its key; one round
 //   memory NAME|HISTOGRAMS|SYSTEM/EVENT|TRIGGER
 //           bytes that are less free for each, C and rhist
 //   module NAME
@@ -27,6 +32,7 @@
 //   dynamic DEFINITION      a probe, TYPE:GROUP/NAME…
 //   SYSTEM/EVENT TRIGGER    another trigger, of the same side
 //   fire EVENT KEYS         events, which are fired without being timed after the trigger is set
+//   intervals               a reader of the event's intervals, which has read one, in rhist
 //   ignored                 the trigger ignores all timed events, since a reference is not found
 //   counted                 the cost of each EXTRA counts as well
 //   ours                    C refuses the trigger: its number is nan
@@ -90,6 +96,13 @@ static double nanoseconds(void)
 	return t.tv_sec * 1e9 + t.tv_nsec;
 }
 
+static void pause_ms(int ms)
+{
+	struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&t, NULL);
+}
+
 static int write_file(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_APPEND);
@@ -124,6 +137,30 @@ static double fire(const char *order, unsigned long long *fired)
 		die("what was fired");
 	fclose(file);
 	return ps / 1e3;
+}
+
+// Times of events that were fired one by one.
+struct each {
+	unsigned long long median, longest;
+	unsigned int key;
+};
+
+// Fires events with these keys one by one; then, before a worker runs, all up to these again if
+// their times are asked for.
+static struct each fire_each(const char *event, unsigned int first, unsigned int keys, struct each *again)
+{
+	struct each each, unused;
+	FILE *file;
+
+	if (write_file(PARAMETERS "each", pathf("%s %u %u %d", event, first, keys, !!again)))
+		die("each %s", event);
+	again = again ?: &unused;
+	file = fopen(PARAMETERS "each", "r");
+	if (!file || fscanf(file, "%llu %llu %u %llu %llu %u", &each.median, &each.longest, &each.key,
+			    &again->median, &again->longest, &again->key) != 6)
+		die("what was fired");
+	fclose(file);
+	return each;
 }
 
 static void probe(const char *event)
@@ -191,9 +228,13 @@ static void read_source(const char *event)
 	while (file && fgets(line, sizeof(line), file)) {
 		const char *rest = line + strlen(name);
 
-		if (!strncmp(line, name, strlen(name)) && *rest == ' ' &&
-		    sscanf(rest, " hist %*u: %*u unresolved, %llu", &missed) != 1)
-			sscanf(rest, " %19[^,], %llu", source, &lost);
+		if (strncmp(line, name, strlen(name)) || *rest != ' ')
+			continue;
+		rest += strspn(rest, " ");
+		if (!strncmp(rest, "hist ", 5))
+			sscanf(rest, "hist %*u: %*u unresolved, %llu", &missed);
+		else
+			sscanf(rest, "%19[^,], %llu", source, &lost);
 	}
 	if (!file || !source[0] || lost || missed)
 		die("hist_stats says of %s: %s, %llu lost, %llu missed", event, source, lost, missed);
@@ -286,6 +327,45 @@ static void check_else(enum side side, const char *what, const char *rest)
 		check_hits(side, what, rest);
 }
 
+// An open file of intervals, or -1.
+static int reader = -1;
+
+// Reads one interval: up to EOF.
+static void read_interval(int fd)
+{
+	char buf[65536];
+	ssize_t n;
+
+	while ((n = read(fd, buf, sizeof(buf))) > 0)
+		;
+	if (n < 0)
+		die("hist_delta");
+}
+
+static int open_intervals(const char *event)
+{
+	int fd = open(pathf("%s/events/%s/hist_delta", tracing[RHIST], event), O_RDONLY);
+
+	if (fd < 0)
+		die("hist_delta");
+	return fd;
+}
+
+static void begin_reading(enum side side, const char *what, const char *rest)
+{
+	if (!strcmp(what, "intervals") && side == RHIST) {
+		reader = open_intervals(words[6]);
+		read_interval(reader);
+	}
+}
+
+static void end_reading(void)
+{
+	if (reader >= 0)
+		close(reader);
+	reader = -1;
+}
+
 // Measures the cost of a trigger, without its EXTRAs.
 static double measure_hist(enum side side, const char *order, const char *event, const char *trigger, double off,
 			   bool check)
@@ -299,7 +379,9 @@ static double measure_hist(enum side side, const char *order, const char *event,
 		off = 0;
 	attach(side, event, trigger);
 	each_else(fire_else, side, false);
+	each_else(begin_reading, side, false);
 	ns = fire(order, &expected);
+	end_reading();
 	if (check && !strstr(trigger, " if ")) {
 		check_hits(side, event, trigger);
 		each_else(check_else, side, false);
@@ -334,6 +416,52 @@ static void measure_event(void)
 		}
 		printf("%s|%.3f|%.3f|%.3f|%.3f|%s\n", case_name, off, floor, ns[C], ns[RHIST], source);
 	}
+	each_else(undefine, C, true);
+}
+
+// Prints the cost of events one by one, less their cost without a listener.
+static void print_each(const char *kind, unsigned int keys, struct each each, unsigned long long off)
+{
+	printf("%s|%u %s|%llu|%llu|%u\n", case_name, keys, kind, each.median - off, each.longest - off, each.key);
+}
+
+static void fill(unsigned int known, unsigned int new, unsigned long long off)
+{
+	struct each again, of_new = fire_each(words[1], known, new, &again);
+
+	if (new)
+		print_each("new", new, of_new, off);
+	print_each("known", known + new, again, off);
+}
+
+// Room for keys of the guest's own events.
+#define OWN_KEYS 100
+
+// A map that grows has its next table ready, with four times the places. They are filled before
+// its worker runs. Then it comes, and makes the next table ready.
+static void measure_worst(void)
+{
+	unsigned int places = atoi(words[2]), last = atoi(words[3]), known = 0;
+	unsigned long long off = fire_each(words[1], 0, 1000, NULL).median, dropped;
+
+	each_else(define, C, false);
+	each_else(attach_else, RHIST, false);
+	attach(RHIST, words[6], words[7]);
+	do {
+		places = 4 * places < last ? 4 * places : last;
+		fill(known, places - OWN_KEYS - known, off);
+		known = places - OWN_KEYS;
+		pause_ms(500);
+		fill(known, 0, off);
+	} while (places < last);
+	read_hist(RHIST, words[6], &dropped);
+	if (dropped)
+		die("%llu dropped", dropped);
+	// Now some find all places taken, again and again.
+	print_each("new", 4 * OWN_KEYS, fire_each(words[1], known, 4 * OWN_KEYS, NULL), off);
+	fill(known, 0, off);
+	detach(RHIST, words[6], words[7]);
+	each_else(detach_else, RHIST, true);
 	each_else(undefine, C, true);
 }
 
@@ -387,6 +515,53 @@ static void measure_read(void)
 		}
 		printf("%s|%.0f|%.0f\n", case_name, ns[C], ns[RHIST]);
 	}
+}
+
+// The time that unbound workers have run.
+static double worker_ns(void)
+{
+	unsigned long long all = 0, ns;
+	char comm[20];
+	glob_t tasks;
+
+	if (glob("/proc/[0-9]*", 0, NULL, &tasks))
+		die("/proc");
+	for (size_t i = 0; i < tasks.gl_pathc; i++) {
+		FILE *file = fopen(pathf("%s/comm", tasks.gl_pathv[i]), "r");
+		bool is_worker = file && fgets(comm, sizeof(comm), file) && !strncmp(comm, "kworker/u", 9);
+
+		if (file)
+			fclose(file);
+		file = is_worker ? fopen(pathf("%s/schedstat", tasks.gl_pathv[i]), "r") : NULL;
+		if (file && fscanf(file, "%llu", &ns) == 1)
+			all += ns;
+		if (file)
+			fclose(file);
+	}
+	globfree(&tasks);
+	return all;
+}
+
+static void measure_cut(void)
+{
+	unsigned long long fired;
+	char order[100];
+	double began;
+	int fd;
+
+	snprintf(order, sizeof(order), "%s %s %s %s %s", words[1], words[2], words[3], words[4], words[5]);
+	attach(RHIST, words[6], words[7]);
+	fd = open_intervals(words[6]);
+	fire(order, &fired);
+	read_interval(fd);
+	for (int round = 0; round < rounds; round++) {
+		fire(order, &fired);
+		began = worker_ns();
+		read_interval(fd);
+		printf("%s|%.0f\n", case_name, worker_ns() - began);
+	}
+	close(fd);
+	detach(RHIST, words[6], words[7]);
 }
 
 // Free pages, in bytes, with those on per-CPU lists, which MemFree leaves out.
@@ -493,13 +668,6 @@ static void print_output(void)
 			printf("> %s%s", lines[i], strchr(lines[i], '\n') ? "" : "\n");
 	if (file)
 		fclose(file);
-}
-
-static void pause_ms(int ms)
-{
-	struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
-
-	nanosleep(&t, NULL);
 }
 
 // Interrupts it like a terminal, upon which it prints its results.
@@ -670,6 +838,10 @@ static void each_case(bool rhist)
 			measure_create();
 		else if (!strcmp(kind, "read"))
 			measure_read();
+		else if (!strcmp(kind, "cut"))
+			measure_cut();
+		else if (!strcmp(kind, "worst"))
+			measure_worst();
 		else if (!strcmp(kind, "memory"))
 			measure_memory();
 		else if (!strcmp(kind, "module"))

@@ -5,6 +5,7 @@
  * Orders are written to /sys/module/rhist_bench/parameters:
  *
  *	fire	EVENT CPUS KEYS SHARED COUNT
+ *	each	EVENT FIRST KEYS AGAIN
  *	probe	EVENT, or none
  *
  * fire has each of the first CPUS processors fire COUNT of the EVENT, with KEYS different keys one
@@ -13,6 +14,12 @@
  * as the mean of the processors: picoseconds. The COUNT is fired in pieces, and the piece with the
  * median time counts: others may include other work of a processor, which for an emulated one can
  * also be to wait for a real one.
+ *
+ * each fires the EVENT one by one, with KEYS different keys from index FIRST on; and then, if AGAIN
+ * is 1, with all keys from index 0 on. Interrupts are off during an event, and preemption
+ * throughout: no worker runs. Reading it gives the median time of an event, the longest, and the
+ * index of its key: of the first KEYS, and of all again. The unit is a tick of the time stamp
+ * counter, which under QEMU's -icount is an instruction.
  *
  * probe connects a probe to the event that counts and does nothing else, which is the least cost of
  * any probe, or disconnects it.
@@ -50,6 +57,8 @@
 #define NAMES 16		/* different tasks, devices, call sites */
 #define WARM 4096		/* events before the timed ones, at least */
 #define PIECES 63
+#define EACH_MAX (1 << 20)	/* events that are timed one by one */
+#define PID 1000		/* of the first task */
 
 static struct task_struct *tasks[NAMES];
 static struct irqaction devices[NAMES];
@@ -89,7 +98,7 @@ struct worker {
 #define EVENT(name, fire)							\
 	static noinline u32 fire_##name(u32 first, u32 keys, u32 k, u64 count)	\
 	{									\
-		for (u64 i = 0; i < count; i++) {				\
+		for (u64 i = 1; i <= count; i++) {				\
 			u32 key __maybe_unused = (first + k) * 0x9e3779b1u;	\
 										\
 			fire;							\
@@ -103,7 +112,7 @@ struct worker {
 EVENT(frequency, trace_cpu_frequency(key, i))
 EVENT(number, trace_number(key, i, 3))
 EVENT(ping, dog.id = key; trace_watchdog_ping(&dog, i))
-EVENT(kmalloc, trace_kmalloc((unsigned long)schedule + 16 * (k % NAMES), NULL, 100, 128, GFP_KERNEL, NUMA_NO_NODE))
+EVENT(kmalloc, trace_kmalloc((unsigned long)schedule + 16 * k, NULL, 100, 128, GFP_KERNEL, NUMA_NO_NODE))
 EVENT(waking, call(sched_waking, struct task_struct *, tasks[k % NAMES]))
 EVENT(switch, call(sched_switch, TYPES(bool, struct task_struct *, struct task_struct *, unsigned int),
 		   false, current, tasks[k % NAMES], 0))
@@ -346,6 +355,114 @@ static int get_fire(char *buffer, const struct kernel_param *kp)
 static const struct kernel_param_ops fire_ops = { .set = set_fire, .get = get_fire };
 module_param_cb(fire, &fire_ops, NULL, 0600);
 
+/* Names the task and the device of the key with this index. Later ones get the same memory. */
+static void name(u32 k)
+{
+	struct task_struct *task = tasks[k % NAMES];
+
+	/* All 16 bytes are the key. */
+	memset(task->comm, 0, TASK_COMM_LEN);
+	scnprintf(task->comm, TASK_COMM_LEN, "some-worker/%u", k);
+	task->pid = PID + k;
+	scnprintf(device_names[k % NAMES], sizeof(device_names[0]), "device-%u", k);
+}
+
+/* The time of an event, which comes from a task with the pid that belongs to its key. */
+static u64 time_one(const struct event *event, u32 k)
+{
+	pid_t pid = current->pid;
+	unsigned long flags;
+	u64 began, ended;
+
+	local_irq_save(flags);
+	current->pid = PID + k;
+	began = get_cycles();
+	event->fire(0, U32_MAX, k, 1);
+	ended = get_cycles();
+	current->pid = pid;
+	local_irq_restore(flags);
+	return ended - began;
+}
+
+/* The times of events. */
+static struct times {
+	u64 median, longest;
+	u32 longest_key;
+} times_first, times_again;
+
+/* Events with neighbouring keys, and the time of each. */
+struct series {
+	u32 first, keys;
+	u64 *times;
+};
+
+static noinline void time_series(const struct event *event, const struct series *s)
+{
+	for (u32 i = 0; i < s->keys; i++) {
+		name(s->first + i);
+		s->times[i] = time_one(event, s->first + i);
+	}
+}
+
+static struct times sum_up(const struct series *s)
+{
+	struct times all = {};
+
+	for (u32 i = 0; i < s->keys; i++) {
+		if (s->times[i] <= all.longest)
+			continue;
+		all.longest = s->times[i];
+		all.longest_key = s->first + i;
+	}
+	sort(s->times, s->keys, sizeof(s->times[0]), compare, NULL);
+	all.median = s->keys ? s->times[s->keys / 2] : 0;
+	return all;
+}
+
+static int set_each(const char *line, const struct kernel_param *kp)
+{
+	const struct event *event;
+	char event_name[16];
+	struct series all[2];
+	unsigned int series = ARRAY_SIZE(all);
+	u32 first, keys, again;
+	u64 *times;
+
+	if (sscanf(line, "%15s %u %u %u", event_name, &first, &keys, &again) != 4)
+		return -EINVAL;
+	event = find_event(event_name);
+	if (!event || first > EACH_MAX || keys > EACH_MAX || !(first + keys))
+		return -EINVAL;
+	if (again)
+		again = first + keys;
+	times = vmalloc_array(keys + again, sizeof(*times));
+	if (!times)
+		return -ENOMEM;
+	all[0] = (struct series){ first, keys, times };
+	all[1] = (struct series){ 0, again, times + keys };
+	/* One call, not two, so that all events have the same stack. */
+	OPTIMIZER_HIDE_VAR(series);
+	preempt_disable();
+	for (unsigned int i = 0; i < series; i++)
+		time_series(event, &all[i]);
+	preempt_enable();
+	times_first = sum_up(&all[0]);
+	times_again = sum_up(&all[1]);
+	vfree(times);
+	for (int i = 0; i < NAMES; i++)
+		name(i);
+	return 0;
+}
+
+static int get_each(char *buffer, const struct kernel_param *kp)
+{
+	return sysfs_emit(buffer, "%llu %llu %u\n%llu %llu %u\n", times_first.median, times_first.longest,
+			  times_first.longest_key, times_again.median, times_again.longest, times_again.longest_key);
+}
+
+static const struct kernel_param_ops each_ops = { .set = set_each, .get = get_each };
+module_param_cb(each, &each_ops, NULL, 0600);
+
 static const struct event *probed;
 
 static void disconnect_probe(void)
@@ -420,11 +537,9 @@ static int __init rhist_bench_init(void)
 			free_tasks();
 			return -ENOMEM;
 		}
-		scnprintf(tasks[i]->comm, TASK_COMM_LEN, "some-worker/%d", i);
-		tasks[i]->pid = 1000 + i;
 		tasks[i]->prio = 120;
-		scnprintf(device_names[i], sizeof(device_names[i]), "device-%d", i);
 		devices[i].name = device_names[i];
+		name(i);
 	}
 	return 0;
 }

@@ -8,6 +8,7 @@
 
 mod action;
 mod comm;
+mod groups;
 mod variables;
 
 use super::{
@@ -30,12 +31,14 @@ use super::{
             Value, //
         },
         place::WidePlace,
+        reader::read_stored_stack,
         Program, //
     },
     spec::target::{
         Targets,
         Wide, //
     },
+    stacks::Stacks,
     Code,
     Histogram, //
 };
@@ -113,6 +116,7 @@ impl Histogram {
             Path::Columns(_) | Path::Distributions(_) => return self.hit_with_columns(code, hit),
             Path::Words(ref fields) => return self.hit_with_words(program, fields, hit),
             Path::Stack => return self.hit_with_stack(program, hit),
+            Path::Stacks => return self.hit_with_stacks(program, hit),
             _ => (),
         }
         match program.key {
@@ -127,6 +131,12 @@ impl Histogram {
             KeyReader::PartsRefs => self.hit_buffer_with_refs(program, targets, hit),
             KeyReader::JoinedNumbers { key, on } => {
                 self.hit_number_joined(program, key, on, targets, hit)
+            }
+            KeyReader::Group(task) => self.hit_with_group(program, task, hit),
+            KeyReader::GroupParts => self.hit_with_groups(program, hit),
+            KeyReader::GroupRefs => {
+                self.hold_groups(program, hit);
+                self.hit_buffer_with_refs(program, targets, hit)
             }
             KeyReader::Unreachable => self.lose(hit, Loss::Unresolved),
         }
@@ -189,6 +199,51 @@ impl Histogram {
             &[],
             self.generation(hit).insert_words(hit.preempt(), key),
         );
+    }
+
+    /// Counts a hit whose key has stacks, and something else.
+    #[inline(never)]
+    fn hit_with_stacks(&self, program: &Program, hit: &Hit<'_>) {
+        let Some(stacks) = &self.stacks else {
+            return match program.groups.is_empty() {
+                true => self.hit_with_buffer(program, hit),
+                false => self.hit_with_groups(program, hit),
+            };
+        };
+        match program.interned_used(hit) {
+            used @ 0..=16 => self.hit_interned::<16>(program, hit, stacks, used),
+            used @ 17..=64 => self.hit_interned::<64>(program, hit, stacks, used),
+            used => {
+                const LONGEST: usize = limits::KEY_SIZE_MAX as usize;
+                self.hit_interned::<LONGEST>(program, hit, stacks, used)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn hit_interned<const N: usize>(
+        &self,
+        program: &Program,
+        hit: &Hit<'_>,
+        stacks: &Stacks,
+        used: usize,
+    ) {
+        let mut buffer = [0; N];
+        let Some(key) = buffer.get_mut(..used) else {
+            return;
+        };
+        let number = |content: &Content| stack_number(content, hit, stacks);
+        let generation = self.generation(hit);
+        let key = match program.put_interned(key, hit, number) {
+            true => key,
+            // Not a key of the map, which lacks a place for the hit, too.
+            false => &mut [],
+        };
+        if !program.groups.is_empty() && generation.lookup(key).is_none() {
+            self.hold_groups_of_key(&program.interned, hit, key);
+        }
+        let elt = generation.insert(hit.preempt(), key);
+        self.count(program, hit, &[], elt);
     }
 
     /// Counts a hit whose key is assembled in a buffer.
@@ -416,6 +471,17 @@ impl Histogram {
             self.act(program, targets, hit, &mut vals, elt, key);
         }
     }
+}
+
+/// The number of the stack that a content is. `None`: it lacks a place.
+#[inline(never)]
+fn stack_number(content: &Content, hit: &Hit<'_>, stacks: &Stacks) -> Option<u64> {
+    let mut stack = Stack::new();
+    match *content {
+        Content::StoredStack(offset) => read_stored_stack(offset, hit, &mut stack),
+        _ => hit.context().stack(hit.preempt(), &mut stack),
+    }
+    stacks.number(hit.preempt(), stack.entries())
 }
 
 /// Out-of-line [`DistributionCode::count`], for callers that do much else.

@@ -56,6 +56,8 @@ pub(in crate::hist) enum Path {
     Words(RecordFields),
     /// The key is the stack of the hit. The rest of the program is executed.
     Stack,
+    /// The key has the numbers of stacks. The rest of the program is executed.
+    Stacks,
     /// The program is executed.
     Execute,
 }
@@ -101,7 +103,7 @@ impl Path {
             Self::Set(_) => Tag::Set,
             Self::Latency(_) => Tag::Latency,
             Self::Trace(_) => Tag::Trace,
-            Self::Words(_) | Self::Stack | Self::Execute => Tag::Execute,
+            Self::Words(_) | Self::Stack | Self::Stacks | Self::Execute => Tag::Execute,
         }
     }
 

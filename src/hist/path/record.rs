@@ -145,7 +145,7 @@ fn count_word_slow(
     preempt: PreemptOff<'_>,
     key: u64,
 ) -> bool {
-    if let Some(elt) = generation.insert_word(preempt, key) {
+    if let Some(elt) = generation.insert_word_on_path(preempt, key) {
         fields.count(elt, preempt);
     }
     true
@@ -326,7 +326,7 @@ fn count_array_slow<const N: usize>(
     preempt: PreemptOff<'_>,
     key: [u64; N],
 ) -> bool {
-    if let Some(elt) = generation.insert_array(preempt, key) {
+    if let Some(elt) = generation.insert_array_on_path(preempt, key) {
         fields.count(elt, preempt);
     }
     true

@@ -81,6 +81,7 @@ impl Path {
         }
         Ok(match parts {
             [part] if matches!(part.content, Content::Stack) => Self::Stack,
+            _ if !program.interned.is_empty() => Self::Stacks,
             _ => Self::Execute,
         })
     }

@@ -89,7 +89,7 @@ fn insert_slow<'a>(
     preempt: PreemptOff<'_>,
     key: u64,
 ) -> Option<Elt<'a>> {
-    generation.insert_word(preempt, key)
+    generation.insert_word_on_path(preempt, key)
 }
 
 /// [`VarKey::insert`] for several numbers.
@@ -128,7 +128,7 @@ fn insert_array_slow<'a, const N: usize>(
     preempt: PreemptOff<'_>,
     key: [u64; N],
 ) -> Option<Elt<'a>> {
-    generation.insert_array(preempt, key)
+    generation.insert_array_on_path(preempt, key)
 }
 
 /// [`VarKey::lookup`] for several numbers.

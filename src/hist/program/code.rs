@@ -21,6 +21,7 @@ use super::{
     },
 };
 use crate::{
+    event::Number,
     hist::Histogram,
     map::{
         Column,
@@ -103,6 +104,9 @@ pub struct Program {
     pub(in crate::hist) key: KeyReader,
     /// The parts of the map's key, in the order of the key fields.
     pub(in crate::hist) parts: KVec<KeyPart>,
+    /// The parts of a key with the numbers of stacks instead of their words. Empty: a stack is not
+    /// there, or is the only part, or the trigger has variables or actions.
+    pub(in crate::hist) interned: KVec<KeyPart>,
     /// Bytes of a key in the map. Without variables, a comm takes 16 bytes, fewer than in C.
     pub(in crate::hist) key_size: usize,
     /// The columns of an element: the hitcount, and the columns of the values.
@@ -123,6 +127,11 @@ pub struct Program {
     /// The fields that `save()` saves, each with its number of words.
     pub(in crate::hist) saved: KVec<(Content, usize)>,
     pub(in crate::hist) actions: KVec<ActionCode>,
+    /// The name of the event, if a content is that.
+    pub(in crate::hist) event: KVec<u8>,
+    /// The tasks of the control groups whose ids are stored: see
+    /// [`TaskNumber::Group`](super::number::TaskNumber::Group).
+    pub(in crate::hist) groups: KVec<Option<Number>>,
     pub(super) leaf: bool,
     /// The steps of all values that are computed.
     pub(super) code: KVec<Step>,
@@ -132,6 +141,18 @@ impl Program {
     /// The wide cell of the value that the `n`th action tracks.
     pub(in crate::hist) fn tracked(&self, n: usize) -> Option<usize> {
         Some(self.actions.get(n)?.track.as_ref()?.cell)
+    }
+
+    /// The variables that are numbers, a bit for each.
+    pub(in crate::hist) fn number_vars(&self) -> u32 {
+        let vars = self.stores.iter().map(|store| 1u32 << store.var);
+        vars.fold(0, |all, var| all | var)
+    }
+
+    /// Number of stacks in a key that are interned.
+    pub(in crate::hist) fn stacks(&self) -> usize {
+        let parts = self.interned.iter();
+        parts.filter(|part| part.is_stack()).count()
     }
 
     /// Number of words of side data of an element.

@@ -29,6 +29,7 @@ use super::{
         DistributionCode,
         Operand,
         Step,
+        TaskNumber,
         Value,
         DEPTH, //
     },
@@ -67,6 +68,7 @@ use crate::{
         Column,
         ColumnSet, //
     },
+    text::copy,
     trigger::ModifierKind, //
 };
 
@@ -92,6 +94,7 @@ impl Program {
         let program = Self {
             key: KeyReader::Parts,
             parts: KVec::new(),
+            interned: KVec::new(),
             key_size: 0,
             columns: KVec::new(),
             values: KVec::new(),
@@ -104,6 +107,8 @@ impl Program {
             wide: KVec::new(),
             saved: KVec::new(),
             actions: KVec::new(),
+            event: KVec::new(),
+            groups: KVec::new(),
             leaf: false,
             code: KVec::new(),
         };
@@ -191,6 +196,28 @@ impl<'a> Compiler<'a> {
         if !self.spec.on.is_empty() {
             let (parts, size) = self.key_parts(&self.spec.on)?;
             self.program.on = Some(LookupKey::new(parts, size));
+        }
+        self.intern_stacks()
+    }
+
+    /// Lays out the key with the numbers of stacks. With variables it has their words: other
+    /// histograms look it up, to which the numbers mean nothing.
+    fn intern_stacks(&mut self) -> Result {
+        let has_variables = self.has_variables();
+        let Program {
+            parts, interned, ..
+        } = &mut *self.program;
+        if has_variables || parts.len() < 2 || !parts.iter().any(KeyPart::is_stack) {
+            return Ok(());
+        }
+        let mut at = 0;
+        for part in parts {
+            let len = match part.is_stack() {
+                true => size_of::<u64>(),
+                false => part.len,
+            };
+            interned.push(KeyPart { at, len, ..*part }, GFP_KERNEL)?;
+            at += len;
         }
         Ok(())
     }
@@ -355,6 +382,7 @@ impl<'a> Compiler<'a> {
         let unreachable = homes.any(|home| home.spec().c_key_size() > spec.c_lookup_size());
         program.key = match &program.on {
             _ if unreachable => KeyReader::Unreachable,
+            _ if !program.groups.is_empty() => KeyReader::with_groups(&program.parts, variables),
             Some(on) => KeyReader::joined(&program.parts, on, spec.refs.len()),
             None => KeyReader::new(&program.parts, variables, spec.refs.len()),
         };
@@ -398,9 +426,22 @@ impl<'a> Compiler<'a> {
             Function::Address => {
                 Content::Address(event_field.and_then(AddressField::new).ok_or(EINVAL)?)
             }
+            Function::CommOf(type_) => Content::CommOf(Number::new(type_, offset)),
+            Function::Event => {
+                if self.program.event.is_empty() {
+                    self.program.event = copy(&self.spec.event)?;
+                }
+                Content::Event
+            }
             Function::Stack => Content::Stack,
             Function::StoredStack => Content::StoredStack(offset),
-            _ => Content::Number(self.value(field)?),
+            _ => {
+                let value = self.value(field)?;
+                if let Some(task) = value.group() {
+                    self.program.groups.push(task, GFP_KERNEL)?;
+                }
+                Content::Number(value)
+            }
         })
     }
 
@@ -436,6 +477,12 @@ impl<'a> Compiler<'a> {
             Function::Timestamp => self.time,
             Function::Number(type_) => Operand::Recorded(Number::new(type_, offset)),
             Function::VarRef => Operand::Reference(field.reference.as_ref()?.slot),
+            Function::Tgid => Operand::Task(TaskNumber::Tgid),
+            Function::Ppid => Operand::Task(TaskNumber::Ppid),
+            Function::Cgroup => Operand::Task(TaskNumber::Group(None)),
+            Function::CgroupOf(type_) => {
+                Operand::Task(TaskNumber::Group(Some(Number::new(type_, offset))))
+            }
             _ => return None,
         })
     }

@@ -3,7 +3,10 @@
 //! Contents that a hit stores: numbers, strings and stacks.
 
 use super::number::Value;
-use crate::event::AddressField;
+use crate::event::{
+    AddressField,
+    Number, //
+};
 
 /// The content of a part of the key, or of a variable.
 #[derive(Clone, Copy)]
@@ -25,8 +28,22 @@ pub(in crate::hist) enum Content {
     Comm,
     /// The comm of the task with this process id, which is the current task.
     Execname(Value),
+    /// The comm of the task with this process id.
+    CommOf(Number),
+    /// The name of the trigger's event.
+    Event,
     Stack,
     StoredStack(u32),
     /// The string or stack in another histogram's variable, by the slot of the reference.
     Imported(usize),
+}
+
+impl Content {
+    /// Returns the task whose control group it is: see [`Value::group`].
+    pub(in crate::hist) fn group(&self) -> Option<Option<Number>> {
+        match self {
+            Self::Number(value) => value.group(),
+            _ => None,
+        }
+    }
 }

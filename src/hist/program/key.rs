@@ -41,6 +41,14 @@ pub(in crate::hist) enum KeyReader {
     /// The key is one number of the record, and so is the key in `on()`, by which at most
     /// [`FEW_REFS`] references are looked up.
     JoinedNumbers { key: Number, on: Number },
+    /// The key is the id of a control group, of [this task](super::number::TaskNumber::Group). No
+    /// variables, references or actions.
+    Group(Option<Number>),
+    /// The parts of the key are put into a buffer, and some are ids of control groups. No
+    /// variables, references or actions.
+    GroupParts,
+    /// Like `PartsRefs`; ids of control groups are stored somewhere.
+    GroupRefs,
     /// A reference is to a histogram with longer keys, so that its lookup always fails: each hit is
     /// unresolved.
     Unreachable,
@@ -55,6 +63,16 @@ impl KeyReader {
         match (recorded_number(parts), on.number) {
             (Some(key), Some(on)) if refs <= FEW_REFS => Self::JoinedNumbers { key, on },
             _ => Self::PartsRefs,
+        }
+    }
+
+    /// The reader for a key of `parts` if a hit stores ids of control groups; `variables` as in
+    /// [`KeyReader::new`].
+    pub(super) fn with_groups(parts: &[KeyPart], variables: bool) -> Self {
+        match (variables, only_number(parts).and_then(Value::group)) {
+            (true, _) => Self::GroupRefs,
+            (false, Some(task)) => Self::Group(task),
+            (false, None) => Self::GroupParts,
         }
     }
 
@@ -111,6 +129,11 @@ impl KeyPart {
             },
             _ => None,
         }
+    }
+
+    /// Returns whether the part is a stack.
+    pub(in crate::hist) fn is_stack(&self) -> bool {
+        matches!(self.content, Content::Stack | Content::StoredStack(_))
     }
 
     /// Returns whether the part is the unscaled number of the CPU.

@@ -30,6 +30,43 @@ pub(in crate::hist) enum Operand {
     Recorded(Number),
     /// The value of the reference with this number.
     Reference(usize),
+    /// A number of a task.
+    Task(TaskNumber),
+}
+
+/// A number of a task.
+#[derive(Clone, Copy)]
+pub(in crate::hist) enum TaskNumber {
+    /// The id of a control group: of the task with the process id in the record, or of the running
+    /// one.
+    Group(Option<Number>),
+    /// The id of the running task's process.
+    Tgid,
+    /// The id of the process whose child the running task is.
+    Ppid,
+}
+
+impl TaskNumber {
+    #[inline(never)]
+    fn read(self, hit: &Hit<'_>) -> u64 {
+        match self {
+            Self::Group(task) => group_id(task, hit),
+            Self::Tgid => hit.context().tgid().into(),
+            Self::Ppid => hit.context().ppid().into(),
+        }
+    }
+}
+
+/// Reads the id of the control group of the task with the process id in the record, or of the
+/// running one.
+#[inline(always)]
+pub(in crate::hist) fn group_id(task: Option<Number>, hit: &Hit<'_>) -> u64 {
+    match task {
+        None => hit.context().cgroup(),
+        Some(pid) => hit
+            .context()
+            .cgroup_of(recorded_number(&pid, hit.record()) as u32),
+    }
 }
 
 impl Operand {
@@ -43,6 +80,7 @@ impl Operand {
             Self::TimeInUsecs(clock) => ns_to_usecs(hit.context().time(clock)),
             Self::Recorded(ref number) => recorded_number(number, hit.record()),
             Self::Reference(slot) => vals.get(slot).copied().unwrap_or(0),
+            Self::Task(number) => number.read(hit),
         }
     }
 }
@@ -92,6 +130,18 @@ pub(in crate::hist) enum Value {
 }
 
 impl Value {
+    /// Returns the task whose control group it is, as [`TaskNumber::Group`] has it; `None` for a
+    /// value of another kind.
+    pub(in crate::hist) fn group(self) -> Option<Option<Number>> {
+        match self {
+            Self::Simple {
+                operand: Operand::Task(TaskNumber::Group(task)),
+                ..
+            } => Some(task),
+            _ => None,
+        }
+    }
+
     /// Returns the number of the record and its scale; `None` for a value of another kind.
     pub(in crate::hist) fn recorded(self) -> Option<(Number, Scale)> {
         match self {

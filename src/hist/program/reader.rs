@@ -2,7 +2,10 @@
 
 //! The reader of a hit: evaluates the values and contents of a program, and makes the key.
 
-use core::cmp::min;
+use core::{
+    cmp::min,
+    slice, //
+};
 
 use super::{
     code::{
@@ -16,6 +19,7 @@ use super::{
     },
     number::{
         compute,
+        recorded_number,
         Value, //
     },
     place::{
@@ -28,7 +32,8 @@ use crate::{
         number::Numbers,
         pointed::read_text,
         Hit,
-        Scale, //
+        Scale,
+        Stack, //
     },
     limits::{
         self,
@@ -44,6 +49,9 @@ use crate::{
 
 /// The comm of the task with process id 0.
 pub(in crate::hist) const IDLE: &[u8; COMM_LEN] = b"<idle>\0\0\0\0\0\0\0\0\0\0";
+
+/// The comm of a task that is gone.
+const GONE: &[u8; COMM_LEN] = b"<gone>\0\0\0\0\0\0\0\0\0\0";
 
 impl Program {
     /// Evaluates `value` for `hit` with these values of references.
@@ -97,8 +105,43 @@ impl Program {
     /// Bytes of a hit's key without zeros at the end, if the record says how many.
     #[inline]
     pub(in crate::hist) fn key_used(&self, hit: &Hit<'_>) -> usize {
-        let last = self.parts.last();
-        last.map_or(0, |part| part.at + part.used(hit))
+        used(&self.parts, hit)
+    }
+
+    /// [`Program::key_used`] of a key with the numbers of stacks.
+    #[inline]
+    pub(in crate::hist) fn interned_used(&self, hit: &Hit<'_>) -> usize {
+        used(&self.interned, hit)
+    }
+
+    /// Writes the key of a hit to `key`, which has [`Program::interned_used`] bytes, all zero.
+    /// `number` returns the number of the stack that a content is. Returns false if it returns
+    /// `None`.
+    #[inline(always)]
+    pub(in crate::hist) fn put_interned(
+        &self,
+        key: &mut [u8],
+        hit: &Hit<'_>,
+        number: impl Fn(&Content) -> Option<u64>,
+    ) -> bool {
+        for part in &self.interned {
+            let word = match part.content {
+                Content::Stack | Content::StoredStack(_) => match number(&part.content) {
+                    Some(number) => number,
+                    None => return false,
+                },
+                Content::Number(ref value) => self.read_inline(value, hit, &[]),
+                _ => {
+                    put_parts_slow(self, slice::from_ref(part), key, hit);
+                    continue;
+                }
+            };
+            let place = key.get_mut(part.at..).and_then(<[u8]>::first_chunk_mut);
+            if let Some(place) = place {
+                *place = word.to_ne_bytes();
+            }
+        }
+        true
     }
 
     /// Writes the key of a hit to `key`, which has [`Program::key_used`] bytes, all zero.
@@ -124,6 +167,13 @@ impl Program {
     }
 }
 
+/// Bytes of a key of these parts without zeros at the end, if the record says how many.
+#[inline]
+fn used(parts: &[KeyPart], hit: &Hit<'_>) -> usize {
+    let last = parts.last();
+    last.map_or(0, |part| part.at + part.used(hit))
+}
+
 impl LookupKey {
     /// Writes the key of a hit to `key`, whose bytes are zero. Returns it.
     #[inline]
@@ -137,6 +187,12 @@ impl LookupKey {
         put_parts(program, &self.parts, key, hit);
         key
     }
+}
+
+/// Out-of-line [`put_parts`].
+#[inline(never)]
+fn put_parts_slow(program: &Program, parts: &[KeyPart], key: &mut [u8], hit: &Hit<'_>) {
+    put_parts(program, parts, key, hit);
 }
 
 /// Writes the parts of a key to `key`, whose bytes are zero; parts beyond its end are cut or left
@@ -195,12 +251,17 @@ impl Content {
                 0 => to.text(IDLE, WHOLE),
                 _ => to.text(&current_comm(hit), WHOLE),
             },
+            Self::CommOf(pid) => {
+                let pid = recorded_number(&pid, hit.record()) as u32;
+                let comm = match pid {
+                    0 => Some(*IDLE),
+                    pid => hit.context().comm_of(pid),
+                };
+                to.text(&ended(comm.unwrap_or(*GONE)), WHOLE)
+            }
+            Self::Event => to.text(&program.event, WHOLE),
             Self::Stack => to.stack(|stack| hit.context().stack(hit.preempt(), stack)),
-            Self::StoredStack(offset) => to.stack(|stack| {
-                let bytes = hit.record().stack(offset, STACK_DEPTH);
-                let len = bytes.len() / size_of::<u64>();
-                stack.extend(text_to_words(bytes, STACK_DEPTH).take(len));
-            }),
+            Self::StoredStack(offset) => to.stack(|stack| read_stored_stack(offset, hit, stack)),
             Self::Imported(slot) => {
                 let cell = program.imported_cell(slot, hit, vals);
                 return cell.is_some_and(|cell| to.cell(cell));
@@ -208,6 +269,14 @@ impl Content {
         }
         true
     }
+}
+
+/// Appends the stack in the field at this offset of the record.
+#[inline(always)]
+pub(in crate::hist) fn read_stored_stack(offset: u32, hit: &Hit<'_>, stack: &mut Stack) {
+    let bytes = hit.record().stack(offset, STACK_DEPTH);
+    let len = bytes.len() / size_of::<u64>();
+    stack.extend(text_to_words(bytes, STACK_DEPTH).take(len));
 }
 
 /// Reads the string at `address` by `read`, up to its NUL. If it cannot be read, the text is
@@ -225,7 +294,12 @@ fn read_pointed(address: u64, to: &mut impl Sink, read: impl Fn(&mut [u8], usize
 
 /// The comm of the current task, padded with NULs.
 fn current_comm(hit: &Hit<'_>) -> [u8; COMM_LEN] {
-    let mut comm = hit.context().comm();
+    ended(hit.context().comm())
+}
+
+/// Pads a comm with NULs.
+#[inline(always)]
+fn ended(mut comm: [u8; COMM_LEN]) -> [u8; COMM_LEN] {
     let len = until_nul(&comm).len().min(COMM_LEN - 1);
     comm[len..].fill(0);
     comm

@@ -10,8 +10,7 @@ use super::{
         TrackedBuf, //
     },
     snapshot::Snapshot,
-    Names,
-    View, //
+    Names, //
 };
 use crate::text::Text;
 
@@ -44,22 +43,18 @@ struct Section {
 }
 
 impl HistFile {
-    /// Takes snapshots of the histograms `views`, each with its heading. Fails with `ENOMEM`, and
-    /// as [`Names::check_signal`].
-    pub(super) fn with_printer<'a>(
+    /// Makes a section of each of `views`: `section` appends its heading and returns the snapshot.
+    /// Fails with `ENOMEM`, and as [`Names::check_signal`].
+    pub(super) fn with_printer<V>(
         printer: &'static dyn Printer,
-        views: impl Iterator<Item = View<'a>>,
-        heading: impl Fn(&mut Text, &View<'a>, usize) -> Result,
+        views: impl Iterator<Item = V>,
+        section: impl Fn(&mut Text, V, usize) -> Result<Snapshot>,
     ) -> Result<Self> {
         let mut hists = KVec::new();
         for (n, view) in views.enumerate() {
-            let mut text = Text::new();
-            heading(&mut text, &view, n)?;
-            let hist = Section {
-                heading: text,
-                snapshot: Snapshot::take(view.hist, &|| view.names.check_signal())?,
-            };
-            hists.push(hist, GFP_KERNEL)?;
+            let mut heading = Text::new();
+            let snapshot = section(&mut heading, view, n)?;
+            hists.push(Section { heading, snapshot }, GFP_KERNEL)?;
         }
         Ok(Self {
             printer,

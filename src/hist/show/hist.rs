@@ -13,6 +13,7 @@ use super::{
     },
     row::{
         Distribution,
+        GroupCell,
         KeyCell,
         Row,
         SavedCell,
@@ -28,10 +29,12 @@ use super::{
         listed,
         title, //
     },
+    IntervalView,
     Names,
     View, //
 };
 use crate::{
+    event::Moment,
     hist::{
         spec::{
             action::{
@@ -45,6 +48,7 @@ use crate::{
         },
         Histogram, //
     },
+    map::Other,
     text::Text,
     trigger::Quantile, //
 };
@@ -53,7 +57,38 @@ impl HistFile {
     /// The `hist` file of an event with the histograms `views`. Fails with `ENOMEM`, and as
     /// [`Names::check_signal`].
     pub fn new<'a>(views: impl Iterator<Item = View<'a>>) -> Result<Self> {
-        Self::with_printer(&HistText, views, title)
+        Self::with_printer(&HistText, views, |out, view, n| {
+            title(out, &view, n, |_| Ok(()))?;
+            Snapshot::take(&view)
+        })
+    }
+
+    /// The `hist_delta` file of an event with the intervals `views`. Fails as [`HistFile::new`].
+    pub fn intervals<'a>(views: impl Iterator<Item = IntervalView<'a>>) -> Result<Self> {
+        Self::with_printer(&HistText, views, |out, mut view, n| {
+            title(out, &view.view, n, |out| interval(out, &view))?;
+            Snapshot::of_interval(&mut view)
+        })
+    }
+}
+
+/// Appends the lines of the heading about an interval.
+fn interval(out: &mut Text, view: &IntervalView<'_>) -> Result {
+    let edges = [
+        ("begin", view.interval.begin()),
+        ("end", view.interval.end()),
+    ];
+    for (name, Moment { boot_ns, real_ns }) in edges {
+        out.format(format_args!(
+            "# {name}: {boot_ns} ns since boot, {real_ns} ns since 1970\n"
+        ))?;
+    }
+    if let Some(ended) = view.ended {
+        out.format(format_args!("# {}\n", ended.word()))?;
+    }
+    match view.lost {
+        0 => Ok(()),
+        lost => out.format(format_args!("# lost: {lost} histograms\n")),
     }
 }
 
@@ -72,6 +107,7 @@ impl Printer for HistText {
     }
 
     fn end(&self, out: &mut Text, snapshot: &Snapshot, names: &dyn Names) -> Result {
+        others(out, snapshot)?;
         totals(out, snapshot, names)
     }
 }
@@ -84,15 +120,38 @@ fn show_row(out: &mut Text, row: &Row<'_>, buf: &mut TrackedBuf, names: &dyn Nam
     out.bytes(b"\n")
 }
 
+/// Appends the row of hits without an entry, unless all are of entries.
+fn others(out: &mut Text, snapshot: &Snapshot) -> Result {
+    match snapshot.others().filter(Row::has_hits) {
+        Some(others) => {
+            out.bytes(b"{ other }")?;
+            show_values(out, &others)?;
+            out.bytes(b"\n")
+        }
+        None => Ok(()),
+    }
+}
+
 /// Appends the lines after the entries.
 fn totals(out: &mut Text, snapshot: &Snapshot, names: &dyn Names) -> Result {
-    show_last_snapshot(out, snapshot.hist(), names)?;
+    if snapshot.shows_last_snapshot() {
+        show_last_snapshot(out, snapshot.hist(), names)?;
+    }
     out.format(format_args!(
         "\nTotals:\n    Hits: {}\n    Entries: {}\n    Dropped: {}\n",
         snapshot.hits(),
         snapshot.len(),
         snapshot.drops()
     ))?;
+    for (name, other) in [
+        ("Folded", Other::Folded),
+        ("Expired", Other::Expired),
+        ("Recycled", Other::Recycled),
+    ] {
+        if let Some(row) = snapshot.other(other) {
+            out.format(format_args!("    {name}: {}\n", row.hits()))?;
+        }
+    }
     if snapshot.hist().spec().limit.is_some() {
         let hidden = snapshot.len() - snapshot.shown();
         out.format(format_args!("    Not shown: {hidden}\n"))?;
@@ -143,6 +202,10 @@ fn show_keys(out: &mut Text, row: &Row<'_>, names: &dyn Names) -> Result {
                 out.bytes(b": ")?;
                 out.padded(ADDRESS_WIDTH, |out| out.format(format_args!("{address}")))
             }
+            KeyCell::Group(group) => {
+                out.bytes(b": ")?;
+                out.padded(GROUP_WIDTH, |out| show_group(out, group))
+            }
             KeyCell::Stack(entries) => {
                 stack = true;
                 show_stack(out, field, entries, names)
@@ -151,6 +214,14 @@ fn show_keys(out: &mut Text, row: &Row<'_>, names: &dyn Names) -> Result {
     })?;
     // A stack has ended with a newline.
     out.bytes(if stack { b"}" } else { b" }" })
+}
+
+/// Appends a control group: its path, or its id if only that is known.
+fn show_group(out: &mut Text, group: GroupCell<'_>) -> Result {
+    match group.show(out)? {
+        true => Ok(()),
+        false => out.format(format_args!("{}", group.id)),
+    }
 }
 
 /// Appends a stack after its name.
@@ -241,10 +312,14 @@ fn show_tracked(out: &mut Text, row: &Row<'_>, buf: &mut TrackedBuf) -> Result {
             Handler::OnMax { .. } => "max",
             Handler::OnChange { .. } => "changed",
         };
-        if action.kind == ActionKind::Snapshot {
+        if action.kind == ActionKind::Snapshot || !row.shows_action(n) {
             continue;
         }
-        let value = row.tracked(n, buf)?.unwrap_or(0);
+        let value = match row.tracked(n, buf)? {
+            Some(value) => value,
+            None if row.is_gone() => continue,
+            None => 0,
+        };
         out.format(format_args!("\n\t{name}: {value:>10}"))?;
         // After each action, as in C.
         row.saved(buf, |var, cell| {
@@ -253,6 +328,8 @@ fn show_tracked(out: &mut Text, row: &Row<'_>, buf: &mut TrackedBuf) -> Result {
             out.bytes(b": ")?;
             match cell {
                 SavedCell::Number(number) => out.format(format_args!("{number:>10}")),
+                SavedCell::Group(Some(group)) => show_group(out, group),
+                SavedCell::Group(None) => out.bytes(b"(null)"),
                 SavedCell::Address(address) => out.format(format_args!("{address}")),
                 SavedCell::Text(text) => out.padded(32, |out| out.bytes(text.unwrap_or(b"(null)"))),
             }
@@ -288,6 +365,9 @@ fn show_last_snapshot(out: &mut Text, hist: &Histogram, names: &dyn Names) -> Re
 
 /// The length of the longest address.
 const ADDRESS_WIDTH: usize = 39;
+
+/// The room for the path of a control group.
+const GROUP_WIDTH: usize = 50;
 
 /// The longest bar of `.graph`.
 const BAR: &[u8; 20] = b"####################";

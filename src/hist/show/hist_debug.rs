@@ -27,13 +27,17 @@ use crate::{
         },
         Spec, //
     },
-    text::Text, //
+    text::Text,
+    trigger::{
+        Expire,
+        Full, //
+    },
 };
 
 /// Appends the `hist_debug` file of an event with the histograms `views`. Fails with `ENOMEM`.
 pub fn hist_debug_file<'a>(out: &mut Text, views: impl Iterator<Item = View<'a>>) -> Result {
     for (n, view) in views.enumerate() {
-        title(out, &view, n)?;
+        title(out, &view, n, |_| Ok(()))?;
         Debug { view, out }.show()?;
     }
     Ok(())
@@ -125,10 +129,23 @@ impl Debug<'_, '_> {
             })?;
             self.out.bytes(b"\n")?;
         }
-        match spec.limit {
-            Some(limit) => self.out.format(format_args!("\n  limit: {limit}\n")),
-            None => Ok(()),
+        if let Some(limit) = spec.limit {
+            self.out.format(format_args!("\n  limit: {limit}\n"))?;
         }
+        let room = spec.room();
+        if let Some([bits, bits_max]) = room.sizes {
+            let (size, size_max) = (1u32 << bits, 1u32 << bits_max);
+            self.out
+                .format(format_args!("\n  size: {size}..{size_max}\n"))?;
+        }
+        if room.expire != Expire::default() {
+            self.out
+                .format(format_args!("\n  expire: {}\n", room.expire))?;
+        }
+        if room.full != Full::default() {
+            self.out.format(format_args!("\n  full: {}\n", room.full))?;
+        }
+        Ok(())
     }
 
     /// Shows a field (`hist_field_debug_show()`).

@@ -14,6 +14,7 @@ use super::{
     },
     row::{
         Distribution,
+        GroupCell,
         KeyCell,
         Row,
         SavedCell,
@@ -29,17 +30,21 @@ use super::{
         command,
         listed, //
     },
+    IntervalView,
     Names,
     View, //
 };
 use crate::{
     event::{
+        group::GONE,
         Bucket,
         Exponential,
+        Moment,
         Unit,
         Whole, //
     },
     hist::{
+        reader::Gone,
         spec::{
             action::{
                 Action,
@@ -50,8 +55,15 @@ use crate::{
         },
         Spec, //
     },
+    map::{
+        ListedEntry,
+        Other, //
+    },
     text::Text,
-    trigger::Quantile, //
+    trigger::{
+        Full,
+        Quantile, //
+    },
 };
 
 /// The version of the schema.
@@ -83,8 +95,34 @@ impl HistFile {
     /// The `hist_jsonl` file of an event with the histograms `views`. Fails with `ENOMEM`, and as
     /// [`Names::check_signal`].
     pub fn jsonl<'a>(views: impl Iterator<Item = View<'a>>, origin: &Origin<'_>) -> Result<Self> {
-        Self::with_printer(&Jsonl, views, |out, view, _| header(out, view, origin))
+        Self::with_printer(&Jsonl, views, |out, view, _| {
+            header(out, &view, origin, |_| Ok(()))?;
+            Snapshot::take(&view)
+        })
     }
+
+    /// The `hist_delta_jsonl` file of an event with the intervals `views`. Fails as
+    /// [`HistFile::jsonl`].
+    pub fn intervals_jsonl<'a>(
+        views: impl Iterator<Item = IntervalView<'a>>,
+        origin: &Origin<'_>,
+    ) -> Result<Self> {
+        Self::with_printer(&Jsonl, views, |out, mut view, _| {
+            header(out, &view.view, origin, |out| interval(out, &view))?;
+            Snapshot::of_interval(&mut view)
+        })
+    }
+}
+
+/// Appends the member of a header about an interval.
+fn interval(out: &mut Text, view: &IntervalView<'_>) -> Result {
+    out.bytes(b",\"interval\":{\"begin\":")?;
+    moment(out, view.interval.begin())?;
+    out.bytes(b",\"end\":")?;
+    moment(out, view.interval.end())?;
+    out.bytes(b",\"ended\":")?;
+    string_or_null(out, view.ended.map(|ended| ended.word().as_bytes()))?;
+    out.format(format_args!(",\"lost_histograms\":{}}}", view.lost))
 }
 
 /// Prints lines of JSON.
@@ -98,13 +136,15 @@ impl Printer for Jsonl {
         buf: &mut TrackedBuf,
         names: &dyn Names,
     ) -> Result {
-        out.bytes(b"{\"type\":\"entry\",\"keys\":")?;
+        out.bytes(b"{\"type\":\"entry\"")?;
+        if let Some(birth) = row.entry.and_then(ListedEntry::birth) {
+            out.format(format_args!(",\"begin_boottime_ns\":{birth}"))?;
+        }
+        out.bytes(b",\"keys\":")?;
         keys(out, row, names)?;
-        out.bytes(b",\"values\":[")?;
-        listed(out, b",", row.values(), |out, (field, cell)| {
-            value(out, row, field, &cell)
-        })?;
-        out.bytes(b"],\"variables\":[")?;
+        out.bytes(b",\"values\":")?;
+        values(out, row)?;
+        out.bytes(b",\"variables\":[")?;
         variables(out, row, names)?;
         out.bytes(b"],\"actions\":[")?;
         actions(out, row, buf)?;
@@ -131,14 +171,20 @@ impl Printer for Jsonl {
             losses.unresolved, losses.missed, losses.rejected
         ))?;
         last_snapshot(out, snapshot, names)?;
+        others(out, snapshot)?;
         out.bytes(b",\"complete\":true}\n")
     }
 }
 
 const NULL: &[u8] = b"null";
 
-/// Appends the line before the entries.
-fn header(out: &mut Text, view: &View<'_>, origin: &Origin<'_>) -> Result {
+/// Appends the line before the entries; `more` appends further members.
+fn header(
+    out: &mut Text,
+    view: &View<'_>,
+    origin: &Origin<'_>,
+    more: impl FnOnce(&mut Text) -> Result,
+) -> Result {
     let spec = view.hist.spec();
     out.format(format_args!(
         "{{\"type\":\"header\",\"schema\":{SCHEMA},\"trigger\":"
@@ -156,10 +202,12 @@ fn header(out: &mut Text, view: &View<'_>, origin: &Origin<'_>) -> Result {
     out.bytes(b",\"filter\":")?;
     string_or_null(out, view.filter)?;
     out.format(format_args!(
-        ",\"paused\":{},\"size\":{},\"clock\":",
+        ",\"paused\":{},\"size\":{}",
         view.paused,
         1u32 << spec.bits
     ))?;
+    room(out, spec)?;
+    out.bytes(b",\"clock\":")?;
     string_or_null(out, spec.timed.then(|| spec.clock.name().as_bytes()))?;
     out.bytes(b",\"boot_id\":")?;
     string_or_null(out, origin.boot_id)?;
@@ -168,6 +216,9 @@ fn header(out: &mut Text, view: &View<'_>, origin: &Origin<'_>) -> Result {
         ",\"realtime_ns\":{},\"monotonic_ns\":{}",
         now.realtime_ns, now.monotonic_ns
     ))?;
+    out.bytes(b",\"begin\":")?;
+    moment(out, view.hist.begin())?;
+    more(out)?;
     out.bytes(b",\"keys\":[")?;
     listed(out, b",", spec.keys.iter(), |out, field| {
         out.bytes(b"{")?;
@@ -186,6 +237,36 @@ fn header(out: &mut Text, view: &View<'_>, origin: &Origin<'_>) -> Result {
         action_column(out, spec, action)
     })?;
     out.bytes(b"]}\n")
+}
+
+/// Appends members for the clauses that make room, if the trigger has them.
+fn room(out: &mut Text, spec: &Spec) -> Result {
+    let room = spec.room();
+    if let Some([_, bits_max]) = room.sizes {
+        out.format(format_args!(",\"size_max\":{}", 1u32 << bits_max))?;
+    }
+    if let Some(ns) = room.expire.idle_ns {
+        out.format(format_args!(",\"expire_ns\":{ns}"))?;
+    }
+    if room.expire.taken {
+        out.bytes(b",\"expire_taken\":true")?;
+    }
+    if room.full != Full::default() {
+        out.bytes(b",\"full\":[")?;
+        listed(out, b",", room.full.words(), |out, word| {
+            out.format(format_args!("\"{word}\""))
+        })?;
+        out.bytes(b"]")?;
+    }
+    Ok(())
+}
+
+/// Appends a moment.
+fn moment(out: &mut Text, moment: Moment) -> Result {
+    let Moment { boot_ns, real_ns } = moment;
+    out.format(format_args!(
+        "{{\"boottime_ns\":{boot_ns},\"realtime_ns\":{real_ns}}}"
+    ))
 }
 
 /// Appends the description of a key or value, as members of an object. Values with a unit for their
@@ -281,7 +362,22 @@ fn key(out: &mut Text, field: &HistField, cell: &KeyCell<'_>, names: &dyn Names)
         KeyCell::Stack(entries) => stack(out, entries.entries(), names),
         KeyCell::Text(text) => string(out, text),
         KeyCell::Address(address) => out.format(format_args!("\"{address}\"")),
+        KeyCell::Group(cell) => group(out, cell),
     }
+}
+
+/// Appends a control group, with its path if that is known.
+fn group(out: &mut Text, group: GroupCell<'_>) -> Result {
+    out.bytes(b"{\"value\":")?;
+    match group.id {
+        GONE => out.bytes(NULL)?,
+        id => out.format(format_args!("{id}"))?,
+    }
+    out.bytes(b",\"cgroup\":")?;
+    let mut path = Text::new();
+    let known = group.show(&mut path)?;
+    string_or_null(out, known.then_some(path.as_bytes()))?;
+    out.bytes(b"}")
 }
 
 /// Appends return addresses.
@@ -304,9 +400,19 @@ fn symbol(out: &mut Text, address: u64, offset: bool, names: &dyn Names) -> Resu
     out.bytes(b"}")
 }
 
+/// Appends the values of an entry.
+fn values(out: &mut Text, row: &Row<'_>) -> Result {
+    out.bytes(b"[")?;
+    listed(out, b",", row.values(), |out, (field, cell)| {
+        value(out, row, field, &cell)
+    })?;
+    out.bytes(b"]")
+}
+
 /// Appends a value of an entry as it is kept, however `hist` shows it.
 fn value(out: &mut Text, row: &Row<'_>, field: &HistField, cell: &ValueCell<'_>) -> Result {
     match cell {
+        ValueCell::Statistic(_) | ValueCell::Distribution(_) if !row.has_hits() => out.bytes(NULL),
         ValueCell::Number(_) | ValueCell::Hex(_) | ValueCell::Percent(_) | ValueCell::Graph(_) => {
             match field.column().and_then(|column| row.columns.get(column)) {
                 Some(&sum) => out.format(format_args!("{}", Whole::new(sum, field.signed()))),
@@ -372,6 +478,7 @@ fn variables(out: &mut Text, row: &Row<'_>, names: &dyn Names) -> Result {
             Some(VariableCell::Number(number)) => {
                 out.format(format_args!("{}", Whole::new(number, field.signed())))
             }
+            Some(VariableCell::Group(cell)) => group(out, cell),
             Some(VariableCell::Text(text)) => string(out, text),
             Some(VariableCell::Stack(entries)) => {
                 let entries = entries.iter().copied();
@@ -388,7 +495,8 @@ fn actions(out: &mut Text, row: &Row<'_>, buf: &mut TrackedBuf) -> Result {
         if n > 0 {
             out.bytes(b",")?;
         }
-        let Some(value) = row.tracked(n, buf)? else {
+        let value = row.tracked(n, buf)?.filter(|_| row.shows_action(n));
+        let Some(value) = value else {
             out.bytes(NULL)?;
             continue;
         };
@@ -404,6 +512,8 @@ fn actions(out: &mut Text, row: &Row<'_>, buf: &mut TrackedBuf) -> Result {
                         let number = Whole::new(number, var.value.signed());
                         out.format(format_args!("{number}"))
                     }
+                    SavedCell::Group(Some(cell)) => group(out, cell),
+                    SavedCell::Group(None) => out.bytes(NULL),
                     SavedCell::Address(address) => out.format(format_args!("\"{address}\"")),
                     SavedCell::Text(text) => string_or_null(out, text),
                 }
@@ -420,10 +530,41 @@ fn tracked(action: &Action, value: u64) -> Whole {
     Whole::new(value, signed.unwrap_or(false))
 }
 
+/// Appends the members of a trailer about hits without an entry, of a trigger that has them.
+fn others(out: &mut Text, snapshot: &Snapshot) -> Result {
+    if snapshot.others().is_none() {
+        return Ok(());
+    }
+    out.bytes(b",\"other\":{")?;
+    let kinds = [
+        ("folded", Other::Folded),
+        ("expired", Other::Expired),
+        ("recycled", Other::Recycled),
+    ];
+    listed(out, b",", kinds.into_iter(), |out, (name, other)| {
+        out.format(format_args!("\"{name}\":"))?;
+        let Some(row) = snapshot.other(other) else {
+            return out.bytes(NULL);
+        };
+        out.format(format_args!("{{\"hitcount\":{},\"values\":", row.hits()))?;
+        values(out, &row)?;
+        out.bytes(b"}")
+    })?;
+    let Gone {
+        expired,
+        expired_set,
+        recycled,
+    } = snapshot.gone();
+    out.format(format_args!(
+        "}},\"expired_entries\":{expired},\"expired_set\":{expired_set},\"recycled_entries\":{recycled}"
+    ))
+}
+
 /// Appends the cause of the last snapshot of the ring buffer; null if none was taken.
 fn last_snapshot(out: &mut Text, snapshot: &Snapshot, names: &dyn Names) -> Result {
     let hist = snapshot.hist();
-    let Some(action) = hist.spec().snapshot_action() else {
+    let action = hist.spec().snapshot_action();
+    let Some(action) = action.filter(|_| snapshot.shows_last_snapshot()) else {
         return out.bytes(NULL);
     };
     let Some(last) = LastSnapshot::read(hist)? else {

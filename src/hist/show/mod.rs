@@ -6,6 +6,8 @@ mod file;
 mod hist;
 mod hist_debug;
 mod jsonl;
+mod key;
+mod others;
 mod row;
 mod snapshot;
 pub mod sort;
@@ -16,7 +18,14 @@ use kernel::{
     sync::Arc, //
 };
 
-use super::Histogram;
+use super::{
+    reader::{
+        Ended,
+        HistInterval,
+        IntervalReader, //
+    },
+    Histogram, //
+};
 use crate::text::Text;
 
 pub use file::HistFile;
@@ -62,4 +71,29 @@ pub struct View<'a> {
     pub filter: Option<&'a [u8]>,
     /// Whether it is paused.
     pub paused: bool,
+}
+
+/// An interval of a histogram, for printing.
+pub struct IntervalView<'a> {
+    /// The histogram of the reader.
+    pub view: View<'a>,
+    /// The reader, which has taken the interval; `None` for the whole life of a histogram.
+    pub reader: Option<&'a IntervalReader>,
+    /// Its counts, and its edges. The counts of entries that were taken out of the map since are
+    /// moved to `other`.
+    pub interval: &'a mut HistInterval,
+    /// Why it is the last one, if it is.
+    pub ended: Option<Ended>,
+    /// Number of histograms of the file that ended, and were forgotten before they were read.
+    pub lost: u64,
+}
+
+impl Ended {
+    /// The word for it.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Cleared => "cleared",
+            Self::Removed => "removed",
+        }
+    }
 }

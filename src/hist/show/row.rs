@@ -9,10 +9,16 @@ use core::{
 
 use kernel::prelude::*;
 
+use super::key::{
+    number,
+    RowKey, //
+};
 use crate::{
     event::{
         address,
+        group,
         Exponential,
+        Groups,
         Scale,
         Tenths,
         Whole, //
@@ -37,10 +43,13 @@ use crate::{
     },
     map::{
         words_to_text,
-        Elt,
+        ListedEntry,
         Read, //
     },
-    text::until_nul,
+    text::{
+        until_nul,
+        Text, //
+    },
     trigger::{
         ModifierKind,
         Quantile, //
@@ -58,14 +67,19 @@ pub(super) struct ColumnTotals {
 pub(super) struct Row<'a> {
     pub(super) spec: &'a Spec,
     pub(super) program: &'a Program,
-    pub(super) key: &'a [u8],
+    pub(super) groups: Option<&'a Groups>,
+    pub(super) key: RowKey<'a>,
     pub(super) comm: [u8; COMM_LEN],
     pub(super) columns: &'a [u64],
     pub(super) totals: &'a [ColumnTotals],
     /// The buckets of all entries, sorted.
     pub(super) buckets: &'a [BucketCount],
-    /// The element; `None` for a key without one.
-    pub(super) elt: Option<Elt<'a>>,
+    /// The number of the element, by which its buckets are found; `None` for a key without one.
+    pub(super) element: Option<u32>,
+    /// The entry; `None` for a row that is none.
+    pub(super) entry: Option<ListedEntry<'a>>,
+    /// The actions whose values are shown, by a bit for each; in an interval, only changed ones.
+    pub(super) actions: u8,
 }
 
 /// The cell of a key field.
@@ -96,6 +110,27 @@ pub(super) enum KeyCell<'a> {
     /// A string without its NUL.
     Text(&'a [u8]),
     Address(IpAddr),
+    Group(GroupCell<'a>),
+}
+
+/// A control group.
+#[derive(Clone, Copy)]
+pub(super) struct GroupCell<'a> {
+    pub(super) id: u64,
+    groups: Option<&'a Groups>,
+}
+
+impl GroupCell<'_> {
+    /// Appends the path of the group, or a word for a task without one. Returns false if nothing is
+    /// known but the id. Fails with `ENOMEM`.
+    pub(super) fn show(self, out: &mut Text) -> Result<bool> {
+        match (self.id, self.groups) {
+            (group::IDLE, _) => out.bytes(b"idle").map(|()| true),
+            (group::GONE, _) => out.bytes(b"<gone>").map(|()| true),
+            (id, Some(groups)) => groups.path(out, id),
+            (_, None) => Ok(false),
+        }
+    }
 }
 
 impl KeyCell<'_> {
@@ -206,6 +241,8 @@ impl Distribution<'_> {
 /// The cell of a saved field.
 pub(super) enum SavedCell<'a> {
     Number(u64),
+    /// `None` if nothing was saved yet.
+    Group(Option<GroupCell<'a>>),
     Address(IpAddr),
     /// A string without its NUL; `None` if nothing was saved yet.
     Text(Option<&'a [u8]>),
@@ -214,6 +251,7 @@ pub(super) enum SavedCell<'a> {
 /// The cell of a variable that is set.
 pub(super) enum VariableCell<'a> {
     Number(u64),
+    Group(GroupCell<'a>),
     /// A string without its NUL.
     Text(&'a [u8]),
     /// Return addresses, the innermost first, possibly followed by zeros.
@@ -240,6 +278,27 @@ impl TrackedBuf {
 }
 
 impl<'a> Row<'a> {
+    /// Number of hits.
+    pub(super) fn hits(&self) -> u64 {
+        self.columns.first().copied().unwrap_or(0)
+    }
+
+    /// Returns whether it has hits, and so extremes.
+    pub(super) fn has_hits(&self) -> bool {
+        self.hits() > 0
+    }
+
+    /// Returns whether its entry was taken out of the map since, with the values that its actions
+    /// had stored.
+    pub(super) fn is_gone(&self) -> bool {
+        self.entry.is_some_and(|entry| !entry.is_there())
+    }
+
+    /// Returns whether the value of the `n`th action is shown.
+    pub(super) fn shows_action(&self, n: usize) -> bool {
+        self.actions & 1 << n != 0
+    }
+
     /// The value that the `n`th action tracks: its greatest, or last, value so far. For the action
     /// with `save()`, the value stored together with the saved fields in `buf`. `None`: none is
     /// stored yet.
@@ -257,9 +316,22 @@ impl<'a> Row<'a> {
     /// Reads the tracked value of the `n`th action and the fields saved with it. Returns false if
     /// the action tracks nothing, or nothing is stored yet. Fails as [`read_consistent`].
     fn read_tracked(&self, n: usize, words: &mut [u64]) -> Result<bool> {
-        let cell = self.program.tracked(n);
-        let cell = cell.and_then(|cell| self.elt?.wide(cell));
-        cell.map_or(Ok(false), |cell| read_consistent(|| cell.read(words)))
+        match self.program.tracked(n) {
+            Some(cell) => self.read_wide(cell, words),
+            None => Ok(false),
+        }
+    }
+
+    /// Reads a wide cell. Returns false if it is not set, or the entry is gone. Fails as
+    /// [`read_consistent`].
+    fn read_wide(&self, cell: usize, words: &mut [u64]) -> Result<bool> {
+        let read = self.entry.and_then(|entry| {
+            entry.read(|elt| {
+                let wide = elt.wide(cell);
+                wide.map_or(Ok(false), |wide| read_consistent(|| wide.read(words)))
+            })
+        });
+        read.unwrap_or(Ok(false))
     }
 
     /// The index of the action with `save()`.
@@ -279,12 +351,15 @@ impl<'a> Row<'a> {
         Ok(())
     }
 
-    /// Calls `show` for each saved field in `buf`.
+    /// Calls `show` for each saved field in `buf`, if the value of the action that saves is shown.
     pub(super) fn saved(
         &self,
         buf: &TrackedBuf,
         mut show: impl FnMut(&FieldVar, SavedCell<'_>) -> Result,
     ) -> Result {
+        if !self.saving().is_some_and(|n| self.shows_action(n)) {
+            return Ok(());
+        }
         let mut at = 1;
         for (var, &(_, words)) in self.spec.save_vars.iter().zip(&self.program.saved) {
             let content = &buf.words[at..at + words];
@@ -297,6 +372,9 @@ impl<'a> Row<'a> {
                         to.copy_from_slice(&word.to_ne_bytes());
                     }
                     SavedCell::Address(address::of_bytes(&bytes, var.value.address_size()))
+                }
+                ValueKind::Number if var.value.is_group() => {
+                    SavedCell::Group(buf.set.then(|| self.group(content[0])))
                 }
                 ValueKind::Number | ValueKind::Stack => SavedCell::Number(content[0]),
                 ValueKind::Text => {
@@ -317,14 +395,17 @@ impl<'a> Row<'a> {
         for (field, &cell) in self.spec.vars.iter().zip(&self.program.cells) {
             match cell {
                 Cell::Once(number) | Cell::Number(number) => {
-                    let number = self.elt.and_then(|elt| elt.var(number));
-                    show(field, number.map(VariableCell::Number))?;
+                    let read = self.entry.map(|entry| entry.read(|elt| elt.var(number)));
+                    let number = read.flatten().flatten();
+                    let cell = number.map(|number| match field.is_group() {
+                        true => VariableCell::Group(self.group(number)),
+                        false => VariableCell::Number(number),
+                    });
+                    show(field, cell)?;
                 }
                 Cell::Wide(number) => {
                     let mut words = [0; WIDE_WORDS];
-                    let wide = self.elt.and_then(|elt| elt.wide(number));
-                    let set = wide.map(|wide| read_consistent(|| wide.read(&mut words)));
-                    if !set.transpose()?.unwrap_or(false) {
+                    if !self.read_wide(number, &mut words)? {
                         show(field, None)?;
                         continue;
                     }
@@ -343,8 +424,13 @@ impl<'a> Row<'a> {
 
     /// The keys with their cells.
     pub(super) fn keys(&self) -> impl Iterator<Item = (&'a HistField, KeyCell<'_>)> {
-        let keys = self.spec.keys.iter().zip(&self.program.parts);
-        keys.map(|(field, part)| (field, self.key_cell(field, &self.key[part.at..])))
+        let keys = self.spec.keys.iter().enumerate();
+        keys.map(|(nth, field)| (field, self.key_cell(field, self.key.part(nth))))
+    }
+
+    fn group(&self, id: u64) -> GroupCell<'a> {
+        let groups = self.groups;
+        GroupCell { id, groups }
     }
 
     fn key_cell<'b>(&'b self, field: &HistField, content: &'b [u8]) -> KeyCell<'b> {
@@ -376,9 +462,8 @@ impl<'a> Row<'a> {
             Some(ModifierKind::Ip) => {
                 KeyCell::Address(address::of_bytes(content, field.address_size()))
             }
-            _ if field.function.is_stack() => {
-                KeyCell::Stack(Stack(&content[..limits::STACK_SIZE as usize]))
-            }
+            _ if field.is_group() => KeyCell::Group(self.group(number)),
+            _ if field.function.is_stack() => KeyCell::Stack(Stack(content)),
             _ if field.function.is_string() => KeyCell::Text(until_nul(content)),
             _ => KeyCell::Number(number),
         }
@@ -409,8 +494,8 @@ impl<'a> Row<'a> {
     pub(super) fn distribution(&self, n: usize) -> Option<Distribution<'a>> {
         let mut distributions = self.spec.distributions().zip(0..);
         let ((_, buckets), number) = distributions.find(|((value, _), _)| *value == n)?;
-        let counts = match self.elt {
-            Some(elt) => of_distribution(self.buckets, elt.number(), number),
+        let counts = match self.element {
+            Some(element) => of_distribution(self.buckets, element, number),
             None => &[],
         };
         let field = &self.spec.vals[n];
@@ -482,11 +567,4 @@ fn hundredths(part: u64, whole: u64) -> Option<u32> {
 /// `EAGAIN` if hits replace it again and again.
 pub(super) fn read_consistent(read: impl FnMut() -> Read) -> Result<bool> {
     Read::retry(read).ok_or(EAGAIN)
-}
-
-/// The number that `bytes`, part of a key, start with.
-pub(super) fn number(bytes: &[u8]) -> u64 {
-    bytes
-        .first_chunk()
-        .map_or(0, |chunk| u64::from_ne_bytes(*chunk))
 }

@@ -6,18 +6,27 @@ use core::cmp::Ordering;
 
 use kernel::{
     prelude::*,
-    sync::Arc, //
+    sync::{
+        Arc,
+        Mutex, //
+    },
 };
 
 use super::{
+    key::{
+        number,
+        RowKey, //
+    },
+    others::Others,
     row::{
         self,
-        number,
         read_consistent,
         ColumnTotals,
         Row, //
     },
-    sort::heapsort, //
+    sort::heapsort,
+    IntervalView,
+    View, //
 };
 use crate::{
     event::Whole,
@@ -26,12 +35,18 @@ use crate::{
             BucketCount,
             Buckets, //
         },
+        reader::{
+            Gone,
+            Seen, //
+        },
         spec::{
             field::Compare,
             SortBy,
             SortKey,
             Statistic, //
         },
+        stacks::StackList,
+        HistInterval,
         Histogram, //
     },
     limits::{
@@ -39,11 +54,15 @@ use crate::{
         COMM_LEN, //
     },
     map::{
-        Elt,
+        EntryList,
         Generation,
-        OnceText, //
+        ListedEntry,
+        Loss,
+        OnceText,
+        Other,
+        PerMap,
+        Totals, //
     },
-    sync::smp_rmb,
     text::until_nul,
     trigger::ModifierKind, //
 };
@@ -57,21 +76,36 @@ const BATCH: usize = 1024;
 pub(super) struct Snapshot {
     hist: Arc<Histogram>,
     contents: Arc<Generation>,
-    /// Slots of the entries.
-    slots: KVVec<u32>,
+    entries: EntryList,
+    /// The stacks in their keys, if these are interned.
+    stacks: Option<KBox<StackList>>,
     /// The columns of all entries, entry by entry.
     columns: KVVec<u64>,
     /// Indices of the entries, in the order in which they are shown.
     order: KVVec<u32>,
     /// Total and maximum of each column.
     totals: KVec<ColumnTotals>,
+    /// Hits without an entry.
+    others: Option<Others>,
+    /// Entries that were taken out of the map.
+    gone: Gone,
     /// The buckets of distributions, sorted by their keys.
     buckets: KVVec<BucketCount>,
     /// For each sort key that is computed, its number for each entry; empty for other keys.
     computed: KVec<KVVec<i128>>,
+    /// The values of actions that changed, for an interval.
+    changes: Option<Changes>,
     drops: u64,
     without_bucket: u64,
     losses: Losses,
+}
+
+/// Values of actions that have changed since a reader of intervals has seen them.
+struct Changes {
+    /// For each entry, a bit for each action.
+    actions: KVVec<u8>,
+    /// Whether a snapshot of the ring buffer was taken.
+    snapshot: bool,
 }
 
 /// Losses that `hist` does not show.
@@ -88,44 +122,99 @@ pub(super) struct Losses {
 }
 
 impl Snapshot {
-    /// Reads and sorts the entries. Fails with `ENOMEM`, and with the error of `check_signal`,
-    /// which is called now and then.
-    pub(super) fn take(hist: &Arc<Histogram>, check_signal: &dyn Fn() -> Result) -> Result<Self> {
+    /// Reads and sorts the entries. Fails with `ENOMEM`, and as [`Names::check_signal`].
+    pub(super) fn take(view: &View<'_>) -> Result<Self> {
+        let check_signal = || view.names.check_signal();
+        let hist = view.hist;
+        let mut snapshot = hist.map.whole(|held| {
+            let totals = held.totals(GFP_KERNEL_ACCOUNT, &check_signal)?;
+            let (rejected, gone) = (hist.rejected().counted(), hist.gone());
+            Self::read(hist, &totals, rejected, gone, &check_signal)
+        })?;
+        snapshot.finish(None, &check_signal)?;
+        Ok(KBox::into_inner(snapshot))
+    }
+
+    /// Sorts the entries with hits in an interval. Fails as [`Snapshot::take`].
+    pub(super) fn of_interval(view: &mut IntervalView<'_>) -> Result<Self> {
+        let names = view.view.names;
+        let check_signal = || names.check_signal();
+        let (hist, reader) = (view.view.hist, view.reader);
+        let mut snapshot = hist.map.whole(|_| {
+            if let Some(reader) = reader {
+                reader.settle(view.interval)?;
+            }
+            let HistInterval {
+                counts,
+                rejected,
+                gone,
+            } = &*view.interval;
+            Self::read(hist, &counts.totals, *rejected, *gone, &check_signal)
+        })?;
+        snapshot.finish(reader.map(|reader| &*reader.seen), &check_signal)?;
+        Ok(KBox::into_inner(snapshot))
+    }
+
+    /// Reads the entries and losses.
+    // Not inlined, as it needs much of the kernel's stack.
+    #[inline(never)]
+    fn read(
+        hist: &Arc<Histogram>,
+        totals: &PerMap<Totals>,
+        rejected: u64,
+        gone: Gone,
+        check_signal: &dyn Fn() -> Result,
+    ) -> Result<KBox<Self>> {
         let contents = hist.map.contents();
-        let mut snapshot = Self {
+        let buckets = Buckets::of(&contents).zip(totals.second.as_ref());
+        let without_bucket = buckets.map_or(0, |(buckets, totals)| buckets.lost(totals));
+        let buckets = match buckets {
+            Some((buckets, totals)) => buckets.read(&contents, totals, check_signal)?,
+            None => KVVec::new(),
+        };
+        let snapshot = Self {
             hist: hist.clone(),
-            slots: KVVec::new(),
+            entries: EntryList::new(contents.clone()),
+            stacks: None,
             columns: KVVec::new(),
             order: KVVec::new(),
             totals: KVec::new(),
-            buckets: KVVec::new(),
+            others: Others::read(hist, &contents, &totals.first, &buckets)?,
+            gone,
+            buckets,
             computed: KVec::new(),
-            drops: contents.drops(),
-            without_bucket: Buckets::of(&contents).map_or(0, Buckets::lost),
+            changes: None,
+            drops: totals.first.drops(&contents),
+            without_bucket,
             losses: Losses {
-                excess: contents.excess(),
-                unresolved: hist.unresolved(),
-                missed: hist.missed(),
-                rejected: hist.rejected().counted(),
+                excess: contents.in_excess().count(),
+                unresolved: totals.first.loss(Loss::Unresolved),
+                missed: totals.first.loss(Loss::Missed),
+                rejected,
             },
             contents,
         };
-        snapshot.read(check_signal)?;
-        snapshot.add_up()?;
-        // Pairs with `DistributionCode::count()`.
-        smp_rmb();
-        snapshot.read_buckets(check_signal)?;
-        snapshot.compute(check_signal)?;
-        snapshot.sort(check_signal)?;
+        let mut snapshot = KBox::new(snapshot, GFP_KERNEL)?;
+        snapshot.read_entries(&totals.first, check_signal)?;
+        snapshot.read_stacks(check_signal)?;
         Ok(snapshot)
     }
 
-    fn read(&mut self, check_signal: &dyn Fn() -> Result) -> Result {
-        let (contents, len) = (&self.contents, self.contents.len());
+    /// Sorts the entries, and computes totals and sort keys; for an interval, finds the values of
+    /// actions that have changed since they were seen.
+    fn finish(&mut self, seen: Option<&Mutex<Seen>>, check_signal: &dyn Fn() -> Result) -> Result {
+        if let Some(seen) = seen {
+            self.find_changes(seen, check_signal)?;
+        }
+        self.add_up()?;
+        self.sort_buckets(check_signal)?;
+        self.compute(check_signal)?;
+        self.sort(check_signal)
+    }
+
+    fn read_entries(&mut self, totals: &Totals, check_signal: &dyn Fn() -> Result) -> Result {
+        let contents = &self.contents;
         let n_columns = self.n_columns();
-        // Enough, unless more keys are inserted meanwhile.
-        self.slots.reserve(len, GFP_KERNEL_ACCOUNT)?;
-        self.columns.reserve(len * n_columns, GFP_KERNEL_ACCOUNT)?;
         for (slot, entry) in (0..).map_while(|slot| Some((slot, contents.slot(slot)?))) {
             if slot as usize % BATCH == 0 {
                 check_signal()?;
@@ -133,18 +222,58 @@ impl Snapshot {
             let Some(entry) = entry else {
                 continue;
             };
-            let hitcount = entry.column(0);
-            // The hit that inserted it has not counted yet.
-            if hitcount == 0 {
+            let column = |number| totals.column(entry.number(), number);
+            // The hit that inserted it has not counted yet, or it has none in the interval.
+            if column(0) == 0 {
                 continue;
             }
-            self.slots.push(slot, GFP_KERNEL_ACCOUNT)?;
-            self.columns.push(hitcount, GFP_KERNEL_ACCOUNT)?;
-            for number in 1..n_columns {
-                self.columns
-                    .push(entry.column(number), GFP_KERNEL_ACCOUNT)?;
+            self.entries.push(entry, GFP_KERNEL_ACCOUNT)?;
+            for number in 0..n_columns {
+                self.columns.push(column(number), GFP_KERNEL_ACCOUNT)?;
             }
         }
+        Ok(())
+    }
+
+    /// Reads the stacks in the keys of the entries.
+    fn read_stacks(&mut self, check_signal: &dyn Fn() -> Result) -> Result {
+        let Some(stacks) = &self.hist.stacks else {
+            return Ok(());
+        };
+        let mut list = StackList::new(stacks)?;
+        let parts = self.hist.code.program.interned.iter();
+        for part in parts.filter(|part| part.is_stack()) {
+            for entry in 0..self.entries.len() {
+                if entry % BATCH == 0 {
+                    check_signal()?;
+                }
+                let key = self.entries.get(entry).map(ListedEntry::key);
+                list.add(number(
+                    key.and_then(|key| key.get(part.at..)).unwrap_or(&[]),
+                ))?;
+            }
+        }
+        self.stacks = Some(KBox::new(list, GFP_KERNEL)?);
+        Ok(())
+    }
+
+    /// Finds the entries in which actions have stored values that a reader has not seen.
+    fn find_changes(&mut self, seen: &Mutex<Seen>, check_signal: &dyn Fn() -> Result) -> Result {
+        let mut actions = KVVec::with_capacity(self.len(), GFP_KERNEL_ACCOUNT)?;
+        let mut seen = seen.lock();
+        seen.grow(&self.hist)?;
+        let snapshot = seen.snapshot_changed(&self.hist);
+        for entry in (0..).take(self.len()) {
+            if entry as usize % BATCH == 0 {
+                check_signal()?;
+            }
+            let changed = match self.listed(entry) {
+                Some(listed) => seen.changed(&self.hist, listed)?,
+                None => 0,
+            };
+            actions.push(changed, GFP_KERNEL_ACCOUNT)?;
+        }
+        self.changes = Some(Changes { actions, snapshot });
         Ok(())
     }
 
@@ -157,20 +286,22 @@ impl Snapshot {
                 totals.max = totals.max.max(column);
             }
         }
+        // It would make the bars of `.graph` short.
+        let others = self.others.iter().flat_map(Others::sum);
+        for (totals, &column) in self.totals.iter_mut().zip(others) {
+            totals.total = totals.total.wrapping_add(column);
+        }
         Ok(())
     }
 
-    fn read_buckets(&mut self, check_signal: &dyn Fn() -> Result) -> Result {
-        if let Some(buckets) = Buckets::of(&self.contents) {
-            self.buckets = buckets.read(check_signal)?;
-            // A histogram may have many buckets, but an element has few.
-            let is_same = |a: &BucketCount, b: &BucketCount| a.element() == b.element();
-            for (n, buckets) in self.buckets.chunk_by_mut(is_same).enumerate() {
-                if n % BATCH == 0 {
-                    check_signal()?;
-                }
-                buckets.sort_unstable_by_key(BucketCount::key);
+    fn sort_buckets(&mut self, check_signal: &dyn Fn() -> Result) -> Result {
+        // A histogram may have many buckets, but an element has few.
+        let is_same = |a: &BucketCount, b: &BucketCount| a.element() == b.element();
+        for (n, buckets) in self.buckets.chunk_by_mut(is_same).enumerate() {
+            if n % BATCH == 0 {
+                check_signal()?;
             }
+            buckets.sort_unstable_by_key(BucketCount::key);
         }
         Ok(())
     }
@@ -240,16 +371,30 @@ impl Snapshot {
     }
 
     fn entry(&self, entry: u32) -> Row<'_> {
+        let listed = self.listed(entry);
         Row {
             spec: &self.hist.spec,
             program: &self.hist.code.program,
+            groups: self.hist.groups.as_ref(),
             key: self.key(entry),
-            comm: self.comm(entry),
+            // Empty if none is stored.
+            comm: listed.map_or([0; COMM_LEN], ListedEntry::text),
             columns: self.columns(entry),
             totals: &self.totals,
             buckets: &self.buckets,
-            elt: self.elt(entry),
+            element: listed.map(ListedEntry::number),
+            entry: listed,
+            actions: match &self.changes {
+                Some(changes) => changes.actions[entry as usize],
+                None => u8::MAX,
+            },
         }
+    }
+
+    /// Returns whether the cause of the last snapshot of the ring buffer is shown: not in an
+    /// interval in which none was taken.
+    pub(super) fn shows_last_snapshot(&self) -> bool {
+        self.changes.as_ref().is_none_or(|changes| changes.snapshot)
     }
 
     /// Number of entries that are shown.
@@ -266,12 +411,30 @@ impl Snapshot {
 
     /// Number of entries.
     pub(super) fn len(&self) -> usize {
-        self.slots.len()
+        self.entries.len()
     }
 
-    /// Number of hits of all entries.
+    /// Number of hits of all entries, and of hits without one in `other`.
     pub(super) fn hits(&self) -> u64 {
         self.totals[0].total
+    }
+
+    /// The hits of one kind without an entry, as a row. `None`: the trigger has none.
+    pub(super) fn other(&self, other: Other) -> Option<Row<'_>> {
+        let others = self.others.as_ref()?;
+        let row = others.row(&self.hist, other, &self.totals, &self.buckets);
+        self.hist.spec.has_other(other).then_some(row)
+    }
+
+    /// The hits without an entry, as a row. `None`: the trigger has none.
+    pub(super) fn others(&self) -> Option<Row<'_>> {
+        let others = self.others.as_ref()?;
+        Some(others.sum_row(&self.hist, &self.totals))
+    }
+
+    /// Entries that were taken out of the map.
+    pub(super) fn gone(&self) -> Gone {
+        self.gone
     }
 
     /// Losses other than drops.
@@ -284,18 +447,13 @@ impl Snapshot {
         self.drops
     }
 
-    fn elt(&self, entry: u32) -> Option<Elt<'_>> {
-        self.contents.slot(self.slots[entry as usize]).flatten()
+    fn listed(&self, entry: u32) -> Option<ListedEntry<'_>> {
+        self.entries.get(entry as usize)
     }
 
-    fn key(&self, entry: u32) -> &[u8] {
-        self.elt(entry).map_or(&[], Elt::key)
-    }
-
-    /// The comm of the entry; an empty one if none is stored.
-    fn comm(&self, entry: u32) -> [u8; COMM_LEN] {
-        let text = self.elt(entry).and_then(|elt| OnceText::of(elt.side()));
-        text.map_or([0; COMM_LEN], OnceText::load)
+    fn key(&self, entry: u32) -> RowKey<'_> {
+        let bytes = self.listed(entry).map_or(&[][..], ListedEntry::key);
+        RowKey::new(&self.hist, bytes, self.stacks.as_deref())
     }
 
     fn columns(&self, entry: u32) -> &[u64] {
@@ -311,7 +469,7 @@ impl Snapshot {
         }
         heapsort(
             &mut order,
-            |&a, &b| self.key(a).cmp(self.key(b)),
+            |&a, &b| self.key(a).compare(&self.key(b)),
             check_signal,
         )?;
         self.sort_by(
@@ -362,9 +520,8 @@ impl Snapshot {
                 None => Ordering::Equal,
             },
             SortBy::Key(n) => {
-                let at = self.hist.code.program.parts[n].at;
                 let by = spec.keys[n].compare();
-                compare_keys(by, &self.key(a)[at..], &self.key(b)[at..])
+                compare_keys(by, self.key(a).part(n), self.key(b).part(n))
             }
         };
         match key.descending {
@@ -420,12 +577,15 @@ impl LastSnapshot {
         Row {
             spec: &hist.spec,
             program: &hist.code.program,
-            key: &self.key,
+            groups: hist.groups.as_ref(),
+            key: RowKey::new(hist, &self.key, None),
             comm: self.comm,
             columns: &[],
             totals: &[],
             buckets: &[],
-            elt: None,
+            element: None,
+            entry: None,
+            actions: u8::MAX,
         }
     }
 }

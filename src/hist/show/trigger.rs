@@ -21,7 +21,11 @@ use crate::{
     },
     limits,
     text::Text,
-    trigger::Quantile, //
+    trigger::{
+        Expire,
+        Full,
+        Quantile, //
+    },
 };
 
 /// The `trigger` file of an event without triggers: the commands of the kernel, in its order.
@@ -57,13 +61,20 @@ pub fn triggers<'a>(
     Ok(())
 }
 
-/// Appends the heading of the `n`th histogram of a file. Fails with `ENOMEM`.
-pub(super) fn title(out: &mut Text, view: &View<'_>, n: usize) -> Result {
+/// Appends the heading of the `n`th histogram of a file; `more` appends further lines. Fails with
+/// `ENOMEM`.
+pub(super) fn title(
+    out: &mut Text,
+    view: &View<'_>,
+    n: usize,
+    more: impl FnOnce(&mut Text) -> Result,
+) -> Result {
     if n > 0 {
         out.bytes(b"\n\n")?;
     }
     out.bytes(b"# event histogram\n#\n# trigger info: ")?;
     trigger_line(out, view)?;
+    more(out)?;
     out.bytes(b"#\n\n")
 }
 
@@ -125,6 +136,7 @@ pub fn command(out: &mut Text, spec: &Spec, name: Option<&[u8]>, filter: Option<
         out.format(format_args!(":limit({limit})"))?;
     }
     out.format(format_args!(":size={}", 1u32 << spec.bits))?;
+    room(out, spec)?;
     if spec.timed {
         out.format(format_args!(":clock={}", spec.clock.name()))?;
     }
@@ -138,6 +150,21 @@ pub fn command(out: &mut Text, spec: &Spec, name: Option<&[u8]>, filter: Option<
     if let Some(filter) = filter {
         out.bytes(b" if ")?;
         out.bytes(filter)?;
+    }
+    Ok(())
+}
+
+/// Appends the upper size, and the clauses that make room.
+fn room(out: &mut Text, spec: &Spec) -> Result {
+    let room = spec.room();
+    if let Some([_, bits_max]) = room.sizes {
+        out.format(format_args!("..{}", 1u32 << bits_max))?;
+    }
+    if room.expire != Expire::default() {
+        out.format(format_args!(":expire({})", room.expire))?;
+    }
+    if room.full != Full::default() {
+        out.format(format_args!(":full({})", room.full))?;
     }
     Ok(())
 }

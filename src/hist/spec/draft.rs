@@ -177,6 +177,9 @@ impl Draft<'_> {
         let mut keys = KVec::new();
         // Size of the keys so far in bytes, as C lays them out.
         let mut size = 0;
+        // Bytes of stacks that the keys in the map lack, since they have numbers of stacks.
+        let mut less = 0;
+        let interns = self.spec.interns();
         // Additional bytes that C's keys take: there, a stack in the record without `.stacktrace`
         // is a string.
         let mut more = 0;
@@ -189,13 +192,15 @@ impl Draft<'_> {
             }
             let offset = size;
             size += key.size.next_multiple_of(limits::KEY_ALIGN);
-            if let (Expr::Field(field), Function::StoredStack) = (expr, key.function) {
+            if interns && key.function.is_stack() {
+                less += key.size - size_of::<u64>() as u32;
+            } else if let (Expr::Field(field), Function::StoredStack) = (expr, key.function) {
                 if field.modifier.is_none() {
                     more += limits::STRING_MAX - key.size;
                     stack = Some(field.name);
                 }
             }
-            if size + more > limits::KEY_SIZE_MAX {
+            if size + more - less > limits::KEY_SIZE_MAX {
                 return Err(match stack {
                     Some(at) if size <= limits::KEY_SIZE_MAX => {
                         self.trigger.own_error(HintText::StackNeedsModifier, at)
@@ -227,6 +232,12 @@ impl Draft<'_> {
         if let Some(clause) = quantiles.or(unit).or(buckets) {
             if self.spec.distributions().next().is_none() {
                 return refuse(HintText::NoDistribution, clause);
+            }
+        }
+        if let Some(expire) = clauses.expire.filter(|expire| expire.value.taken) {
+            let mut vars = self.spec.vars.iter();
+            if !vars.any(|var| var.kind() == ValueKind::Number) {
+                return refuse(HintText::ExpireTaken, expire.text);
             }
         }
         match unit {

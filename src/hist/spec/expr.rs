@@ -26,6 +26,7 @@ use super::{
 };
 use crate::{
     event::{
+        EventDesc,
         EventField,
         FilterType,
         Scale, //
@@ -35,6 +36,7 @@ use crate::{
         OPERATORS_MAX,
         VARS_MAX, //
     },
+    text::copy,
     trigger::{
         Error,
         ErrorText,
@@ -64,6 +66,10 @@ enum Named {
     Stacktrace,
     Cpu(Option<EventField>),
     Comm(Option<EventField>),
+    Cgroup,
+    Tgid,
+    Ppid,
+    Event,
     Hitcount,
     Recorded(EventField),
 }
@@ -394,12 +400,24 @@ impl Draft<'_> {
             Named::Hitcount => HistField::hitcount(),
             Named::Cpu(alias) => HistField::cpu(alias),
             Named::Comm(alias) => HistField::comm(alias),
+            Named::Cgroup if matches!(place, Place::Value | Place::Operand) => {
+                return Err(trigger.own_error(HintText::GroupValue, field.name))
+            }
+            Named::Cgroup => HistField::cgroup(),
+            Named::Tgid => HistField::tgid(),
+            Named::Ppid => HistField::ppid(),
+            Named::Event => {
+                self.spec.event = event_name(self.scope.event())?;
+                HistField::event()
+            }
             Named::Timestamp => HistField::timestamp(),
             Named::Stacktrace => HistField::stack(),
             Named::Recorded(recorded) => {
                 let made = match modifier {
                     Some(ModifierKind::Ip) => HistField::address(recorded),
                     Some(ModifierKind::String) => HistField::pointed(recorded),
+                    Some(ModifierKind::Cgroup) => HistField::cgroup_of(recorded),
+                    Some(ModifierKind::Comm) => HistField::comm_of(recorded),
                     _ => HistField::recorded(recorded),
                 };
                 made.ok_or_else(|| match field.modifier {
@@ -423,7 +441,8 @@ impl Draft<'_> {
         if let Some(modifier) = field.modifier {
             let scaled = function.is_string() && modifier.kind.scale(false) != Scale::One;
             let counted = function == Function::Counter && modifier.kind.is_statistic();
-            if scaled || counted || modifier.kind.is_content() && !recorded {
+            let group = function == Function::Cgroup;
+            if scaled || counted || group || modifier.kind.is_content() && !recorded {
                 return Err(trigger.unfit(modifier));
             }
         }
@@ -460,8 +479,23 @@ impl Draft<'_> {
                     FilterType::Stacktrace => Named::Stacktrace,
                     _ => return Ok(None),
                 },
-                None => return Ok(None),
+                // Names that C lacks come last: an event may have a field of that name.
+                None => match name {
+                    b"common_cgroup" => Named::Cgroup,
+                    b"common_tgid" => Named::Tgid,
+                    b"common_ppid" => Named::Ppid,
+                    b"common_event" => Named::Event,
+                    _ => return Ok(None),
+                },
             },
         }))
     }
+}
+
+/// The name of an event, with its system. Fails with `ENOMEM`.
+fn event_name(event: &EventDesc) -> Result<KVec<u8>> {
+    let mut name = copy(event.system())?;
+    name.push(b':', GFP_KERNEL)?;
+    name.extend_from_slice(event.name(), GFP_KERNEL)?;
+    Ok(name)
 }

@@ -66,6 +66,18 @@ pub enum Function {
     StoredStack,
     /// The comm of the process id in `common_pid.execname`, as a variable.
     Execname,
+    /// The id of the running task's control group.
+    Cgroup,
+    /// The id of the control group of the task whose process id is a number in the record.
+    CgroupOf(NumberType),
+    /// The id of the running task's process.
+    Tgid,
+    /// The id of the process whose child the running task is.
+    Ppid,
+    /// The comm of the task whose process id is a number in the record.
+    CommOf(NumberType),
+    /// The name of the trigger's event.
+    Event,
     /// The value of a variable: [`HistField::reference`].
     VarRef,
     /// Nothing: a variable that only actions set.
@@ -96,9 +108,13 @@ impl Function {
             Self::Timestamp => "timestamp",
             Self::Stack | Self::Nothing => "nop",
             Self::Execname => "execname",
+            Self::Cgroup | Self::CgroupOf(_) => "cgroup",
             Self::VarRef => "var_ref",
             Self::StoredStack => "stack",
-            Self::Comm => "comm",
+            Self::Comm | Self::CommOf(_) => "comm",
+            Self::Tgid => "tgid",
+            Self::Ppid => "ppid",
+            Self::Event => "event",
             Self::String => "string",
             Self::DynString => "dynstring",
             Self::RelDynString => "reldynstring",
@@ -118,6 +134,8 @@ impl Function {
         matches!(
             self,
             Self::Comm
+                | Self::CommOf(_)
+                | Self::Event
                 | Self::String
                 | Self::DynString
                 | Self::RelDynString
@@ -247,6 +265,41 @@ impl HistField {
             _ => (Function::Address, address::V6),
         };
         Some(Self::plain(function, size as u32, Some(field)))
+    }
+
+    /// The id of the running task's process.
+    pub fn tgid() -> Self {
+        Self::plain(Function::Tgid, 4, None)
+    }
+
+    /// The id of the process whose child the running task is.
+    pub fn ppid() -> Self {
+        Self::plain(Function::Ppid, 4, None)
+    }
+
+    /// The name of the trigger's event.
+    pub fn event() -> Self {
+        Self::plain(Function::Event, limits::STRING_MAX, None)
+    }
+
+    /// The control group of the running task.
+    pub fn cgroup() -> Self {
+        Self::plain(Function::Cgroup, 8, None)
+    }
+
+    /// The control group of the task whose process id is in a field of the record. `None` if a
+    /// field of this type holds none.
+    pub fn cgroup_of(field: EventField) -> Option<Self> {
+        let type_ = pid_type(&field)?;
+        Some(Self::plain(Function::CgroupOf(type_), 8, Some(field)))
+    }
+
+    /// The comm of the task whose process id is in a field of the record. `None` if a field of this
+    /// type holds none.
+    pub fn comm_of(field: EventField) -> Option<Self> {
+        let type_ = pid_type(&field)?;
+        let size = limits::COMM_LEN as u32;
+        Some(Self::plain(Function::CommOf(type_), size, Some(field)))
     }
 
     /// The string that a field of the record points to. `None` if the field is not a string
@@ -412,6 +465,11 @@ impl HistField {
         operands.sum::<usize>() + usize::from(own)
     }
 
+    /// Returns whether it is the id of a control group.
+    pub fn is_group(&self) -> bool {
+        matches!(self.function, Function::Cgroup | Function::CgroupOf(_))
+    }
+
     /// Returns whether it is or has a reference to a variable.
     pub fn refers(&self) -> bool {
         self.reference.is_some() || self.operands.iter().any(Self::refers)
@@ -490,6 +548,10 @@ impl HistField {
             (None, Function::Counter) => b"hitcount",
             (None, Function::Timestamp) => b"common_timestamp",
             (None, Function::Stack) => b"common_stacktrace",
+            (None, Function::Cgroup) => b"common_cgroup",
+            (None, Function::Tgid) => b"common_tgid",
+            (None, Function::Ppid) => b"common_ppid",
+            (None, Function::Event) => b"common_event",
             (None, _) => self.text.as_bytes(),
         }
     }
@@ -513,9 +575,13 @@ impl HistField {
     pub fn type_(&self) -> &[u8] {
         match (self.function, &self.event_field) {
             (Function::Counter | Function::Const(_) | Function::Timestamp, _) => b"u64",
+            (Function::Cgroup | Function::CgroupOf(_), _) => b"u64",
             (Function::Stack | Function::StoredStack, _) => b"unsigned long[]",
             (Function::Cpu, _) => b"unsigned int",
             (Function::Comm | Function::Execname | Function::Pointed, _) => b"char[]",
+            (Function::CommOf(_) | Function::Event, _) => b"char[]",
+            // As of common_pid.
+            (Function::Tgid | Function::Ppid, _) => b"int",
             (Function::Nothing, _) => b"u64",
             (_, Some(field)) => &field.type_,
             (_, None) => match &self.reference {
@@ -541,6 +607,7 @@ impl HistField {
             // The result of an expression of constants.
             Function::Const(number) => (number as i64) < 0,
             Function::Negative | Function::Binary(Operator::Minus) => true,
+            Function::Tgid | Function::Ppid => true,
             Function::Binary(Operator::Over) => false,
             Function::Binary(Operator::Plus | Operator::Times) | Function::Parens => operand(),
             _ => false,
@@ -553,6 +620,7 @@ impl HistField {
         let signed = match self.function {
             Function::Number(type_) => type_.is_signed(),
             Function::VarRef => self.reference.as_ref().is_some_and(|var| var.c_signed),
+            Function::Tgid | Function::Ppid => true,
             _ => self.operands.first().is_some_and(Self::c_signed),
         };
         signed && self.scale() == Scale::One
@@ -601,6 +669,8 @@ impl HistField {
             _ if matches!(self.modifier, Some(ModifierKind::Exponential(_))) => number(8, false),
             (_, Function::Stack | Function::StoredStack) => Compare::Nothing,
             _ if self.modifier == Some(ModifierKind::Ip) => Compare::Bytes(self.address_size()),
+            _ if self.is_group() => number(8, false),
+            (_, Function::CommOf(_) | Function::Event) => Compare::Text,
             (None, _) | (_, Function::Cpu) => number(self.size, self.c_signed()),
             (Some(field), _) if field.filter.is_string() => Compare::Text,
             (Some(field), _) => number(field.size, field.signed),
@@ -686,4 +756,11 @@ impl HistField {
                 .zip(&other.operands)
                 .all(|(a, b)| a.matches(b))
     }
+}
+
+/// The type of a field that may hold a process id; `None` for other fields.
+fn pid_type(field: &EventField) -> Option<NumberType> {
+    let type_ = NumberType::new(field.size, field.signed)?;
+    let fits = matches!(type_, NumberType::S32 | NumberType::U32);
+    (fits && field.filter == FilterType::Other).then_some(type_)
 }

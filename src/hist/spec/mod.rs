@@ -31,9 +31,11 @@ use crate::{
         Exponential,
         Unit, //
     },
-    limits,
+    limits, map,
     trigger::{
         self,
+        Expire,
+        Full,
         Quantile,
         Trigger, //
     },
@@ -95,8 +97,22 @@ pub(in crate::hist) struct Distributions {
     pub(in crate::hist) buckets: u32,
 }
 
+/// The clauses by which a histogram makes room for new keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    /// `size=A..B`: log2 of the number of entries at first, and of the largest number of them.
+    /// `None`: the number is fixed.
+    pub sizes: Option<[u32; 2]>,
+    /// Idle entries that are taken out.
+    pub expire: Expire,
+    /// How new keys are treated while it is full.
+    pub full: Full,
+}
+
 /// A trigger, resolved in its scope. Made by a [`Draft`].
 pub struct Spec {
+    /// The name of its event, with the system, if a field is that.
+    pub(in crate::hist) event: KVec<u8>,
     /// The values, the hitcount first.
     pub(in crate::hist) vals: KVec<HistField>,
     /// The variables that other triggers can refer to.
@@ -118,8 +134,14 @@ pub struct Spec {
     /// Fields that `save()` saves.
     pub(in crate::hist) save_vars: KVec<FieldVar>,
     pub(in crate::hist) sort: KVec<SortKey>,
-    /// log2 of the number of entries.
+    /// log2 of the number of entries, at first if it grows.
     pub(in crate::hist) bits: u32,
+    /// log2 of the number of entries up to which it grows; `bits` if it does not.
+    pub(in crate::hist) bits_max: u32,
+    /// Idle entries that are taken out.
+    pub(in crate::hist) expire: Expire,
+    /// How new keys are treated while it is full.
+    pub(in crate::hist) full: Full,
     pub(in crate::hist) nohitcount: bool,
     /// Whether a field reads the clock.
     pub(in crate::hist) timed: bool,
@@ -157,22 +179,31 @@ impl Spec {
         let clock = trigger.clock.map_or(Some(Clock::Global), |clock| {
             Clock::new(trigger.bytes(clock))
         });
+        let clauses = &trigger.clauses;
+        let bits = trigger
+            .size
+            .map_or(limits::MAP_BITS_DEFAULT, |size| size.bits);
         let spec = Self {
+            event: KVec::new(),
             vals: KVec::new(),
             vars: KVec::new(),
             keys: KVec::new(),
             on: KVec::new(),
             distributions: Distributions::of(trigger)?,
-            limit: trigger.clauses.limit.map(|limit| limit.value),
+            limit: clauses.limit.map(|limit| limit.value),
             refs: KVec::new(),
             chain: 0,
             actions: KVec::new(),
             field_vars: KVec::new(),
             save_vars: KVec::new(),
             sort: KVec::new(),
-            bits: trigger
-                .size
-                .map_or(limits::MAP_BITS_DEFAULT, |size| size.bits),
+            bits,
+            bits_max: trigger.size.and_then(|size| size.bits_max).unwrap_or(bits),
+            expire: clauses
+                .expire
+                .map(|expire| expire.value)
+                .unwrap_or_default(),
+            full: clauses.full.map(|full| full.value).unwrap_or_default(),
             nohitcount: trigger.nohitcount.is_some(),
             timed: false,
             // `Spec::check_clock()` reports an unknown clock, after all other errors.
@@ -282,8 +313,8 @@ impl Spec {
     }
 
     /// Returns whether fields, sort keys and actions of two triggers are the same
-    /// (`hist_trigger_match()`). Size and `nohitcount` are not compared. The caller compares names
-    /// and filters.
+    /// (`hist_trigger_match()`). Size, `expire()`, `full()` and `nohitcount` are not compared. The
+    /// caller compares names and filters.
     pub fn matches(&self, other: &Self) -> bool {
         same_all(&self.vals, &other.vals, HistField::matches)
             && same_all(&self.vars, &other.vars, HistField::matches)
@@ -297,10 +328,52 @@ impl Spec {
 
     /// Returns whether triggers with this spec and with `other` can share one histogram. Stricter
     /// than [`Spec::matches`], which is all that C compares: references have to hold the same kind
-    /// of number, too.
+    /// of number, too. `self` is the spec of the histogram.
     pub fn can_share(&self, other: &Self) -> bool {
         let mut fields = self.all_fields().zip(other.all_fields());
-        self.matches(other) && fields.all(|(a, b)| a.holds_the_same(b))
+        self.matches(other)
+            && fields.all(|(a, b)| a.holds_the_same(b))
+            && self.allows_room_of(other)
+    }
+
+    /// Returns whether `other`, which is to share the histogram of `self`, repeats its clauses that
+    /// make room, or leaves out all of them.
+    pub fn allows_room_of(&self, other: &Self) -> bool {
+        other.room() == Room::default() || other.room() == self.room()
+    }
+
+    /// The room in the map of its histogram.
+    pub(in crate::hist) fn map_room(&self) -> map::Room {
+        let forgets = self.expire != Expire::default() || self.full.recycle;
+        map::Room {
+            bits_max: self.bits_max,
+            others: forgets || self.full.other,
+            folds: self.full.other,
+            forgets,
+            sparse: self.bits_max > self.bits,
+        }
+    }
+
+    /// Returns whether the worker tends its histogram: it grows or loses entries.
+    pub(in crate::hist) fn is_tended(&self) -> bool {
+        let room = self.map_room();
+        room.grows(self.bits) || room.forgets
+    }
+
+    /// Returns whether its keys have numbers of stacks, if they are more than a stack: only in its
+    /// own map, and as long as that keeps its entries. Other histograms look up keys with variables
+    /// by their words.
+    pub(in crate::hist) fn interns(&self) -> bool {
+        !self.has_vars() && self.actions.is_empty() && !self.is_tended()
+    }
+
+    /// The clauses by which it makes room for new keys.
+    pub fn room(&self) -> Room {
+        Room {
+            sizes: (self.bits_max > self.bits).then_some([self.bits, self.bits_max]),
+            expire: self.expire,
+            full: self.full,
+        }
     }
 }
 

@@ -32,6 +32,7 @@ use crate::limits::{
     ACTIONS_MAX,
     C_VALS_MAX,
     KEYS_MAX,
+    MAP_BITS_GROWN,
     MAP_BITS_MAX,
     MAP_BITS_MIN,
     SORT_KEYS_MAX,
@@ -44,7 +45,6 @@ use kernel::{
     prelude::{
         KBox,
         KVec,
-        ERANGE,
         GFP_KERNEL, //
     },
 };
@@ -220,10 +220,7 @@ impl Tokens {
         } else if let Some(clock) = after(&["clock="]) {
             self.clock = Some(text.strip(clock));
         } else if let Some(size) = after(&["size="]) {
-            self.size = Some(MapSize {
-                text: size,
-                bits: map_bits(text, size)?,
-            });
+            self.size = Some(map_size(text, size)?);
         } else if self.assignments.len() >= VARS_MAX {
             return Err(text.error(ErrorText::TooManyVars, token));
         } else {
@@ -283,13 +280,37 @@ fn unknown_word(bytes: &[u8]) -> (HintText, usize) {
     }
 }
 
-fn map_bits(text: &SourceText, size: Span) -> Result<u32, Error> {
-    let bad = || text.own(HintText::BadSize, size);
-    let number = number(text.bytes(size)).map_err(|errno| bad().with(errno))?;
-    let size = usize::try_from(number).map_err(|_| bad().with(ERANGE))?;
-    match size.checked_next_power_of_two().map(usize::ilog2) {
-        Some(bits @ MAP_BITS_MIN..=MAP_BITS_MAX) => Ok(bits),
-        _ => Err(bad()),
+/// Parses a number, or `A..B`. C reads a number up to its first other character, which gives the
+/// errno for both.
+fn map_size(text: &SourceText, size: Span) -> Result<MapSize, Error> {
+    let bits = |number: u64| number.checked_next_power_of_two().map(u64::ilog2);
+    let bytes = text.bytes(size);
+    let whole = number(bytes);
+    let (hint, sizes) = match find(bytes, b"..") {
+        None => (
+            HintText::BadSize,
+            whole.ok().and_then(bits).map(|bits| (bits, None)),
+        ),
+        Some(at) => {
+            let end = |bytes| number(bytes).ok().and_then(bits);
+            let sizes = end(&bytes[..at]).zip(end(&bytes[at + 2..]).map(Some));
+            (HintText::BadRange, sizes)
+        }
+    };
+    match sizes {
+        Some((bits @ MAP_BITS_MIN..=MAP_BITS_MAX, bits_max))
+            if bits_max.is_none_or(|max| (bits + 1..=MAP_BITS_GROWN).contains(&max)) =>
+        {
+            Ok(MapSize {
+                text: size,
+                bits,
+                bits_max,
+            })
+        }
+        _ => {
+            let error = text.own(hint, size);
+            Err(whole.err().map_or(error, |errno| error.with(errno)))
+        }
     }
 }
 

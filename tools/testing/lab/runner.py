@@ -104,6 +104,12 @@ class Judged(unittest.TestCase):
     def test_a_point_fails(self):
         self.failed("echo ok 1 - a; echo not ok 2 - b; echo 1..2; exit 1")
 
+    def test_a_failed_point_is_shown_with_the_notes_around_it(self):
+        lines = ["ok 1", "# of 1", "# before 2", "not ok 2", "# behind 2", "not ok 3", "# Totals: 3", "not ok 4"]
+        _, said = outcome(job("; ".join(f"echo '{line}'" for line in lines) + "; exit 1"))
+        shown = said.split("s of a processor)\n")[1].splitlines()[:-1]
+        self.assertEqual([line.removeprefix("      ") for line in shown if "status" not in line], [*lines[1:6], *lines[6:]])
+
     def test_a_panic_is_shown_with_its_reason(self):
         """As cargo test prints it."""
         lines = ["test top::q ... ok", "test top::keys has been running for over 60 seconds", "---- top::keys stdout ----", "",

@@ -10,9 +10,10 @@ use clap::ArgMatches;
 use clap::Args as _;
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
-use clap::builder::RangedI64ValueParser;
 use clap::builder::TypedValueParser;
 use rhist_core::query;
+use rhist_core::room::Idle;
+use rhist_core::room::Size;
 use rhist_core::table::BucketUnit;
 use rhist_core::tracefs::Backend;
 
@@ -203,9 +204,13 @@ pub struct RunArgs {
     /// Only events that pass this filter, in the kernel's syntax
     #[arg(long = "where", value_name = "EXPR", value_parser = one_line)]
     pub filter: Option<String>,
-    /// Number of entries for results, and for starts: 65 to 131072
-    #[arg(long, value_name = "NUMBER", value_parser = size())]
-    pub size: Option<u32>,
+    /// Number of entries for results, and for starts: 65 to 131072, or A..B to grow from A to B
+    #[arg(long, value_name = "SIZE")]
+    pub size: Option<Size>,
+    /// Take out results without hits for this long, from 1s to 8760h: their hits are counted as
+    /// other
+    #[arg(long, value_name = "DURATION")]
+    pub expire: Option<Idle>,
     /// Implementation of histograms: by default rhist's, if the module is loaded
     #[arg(long, value_enum, default_value_t)]
     pub backend: BackendArg,
@@ -369,11 +374,6 @@ impl Common {
             quiet: self.quiet || other.quiet,
         }
     }
-}
-
-fn size() -> RangedI64ValueParser<u32> {
-    let (least, most) = query::SIZE.into_inner();
-    RangedI64ValueParser::new().range(i64::from(least)..=i64::from(most))
 }
 
 fn one_line(text: &str) -> Result<String, Infallible> {

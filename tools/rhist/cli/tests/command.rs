@@ -70,6 +70,8 @@ fn record(path: &Path, seconds: u64, hits: u64) {
             hits,
             values: Vec::new(),
             worst: None,
+            begin: None,
+            last_ns: None,
         };
         let interval = Interval {
             from: time(second),
@@ -81,6 +83,7 @@ fn record(path: &Path, seconds: u64, hits: u64) {
             events: hits,
             rejected: None,
             cost: Cost::default(),
+            ..Interval::default()
         };
         writer.append(&interval, &Names::elsewhere()).unwrap();
     }

@@ -55,6 +55,8 @@ fn record(folder: &Path) -> PathBuf {
             hits: 2,
             values: vec![Value::Dist(dist)],
             worst: None,
+            begin: None,
+            last_ns: None,
         };
         let interval = Interval {
             from: time(second),
@@ -68,6 +70,7 @@ fn record(folder: &Path) -> PathBuf {
             events: 2,
             rejected: None,
             cost: Cost::default(),
+            ..Interval::default()
         };
         writer.append(&interval, &Names::elsewhere()).unwrap();
     }

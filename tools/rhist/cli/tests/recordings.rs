@@ -93,6 +93,8 @@ fn record(folder: &Path, name: &str, seconds: u64, middle: f64) -> PathBuf {
                     .into(),
                 }),
                 values: vec![Value::Dist(dist)],
+                begin: None,
+                last_ns: None,
             }
         };
         let rows = vec![row("sed", 120 + second % 7, middle), row("awk", 30, 2_000.0)];
@@ -112,6 +114,7 @@ fn record(folder: &Path, name: &str, seconds: u64, middle: f64) -> PathBuf {
                 event_ns: Some(62.0),
                 ..Cost::default()
             },
+            ..Interval::default()
         };
         writer.append(&interval, &Names::elsewhere()).unwrap();
     }

@@ -9,7 +9,6 @@ use std::collections::HashMap;
 
 use crate::question::Interval;
 use crate::question::Question;
-use crate::recording::append;
 use crate::stats;
 use crate::stats::Ratio;
 use crate::table::Column;
@@ -102,7 +101,7 @@ impl Sample {
     pub fn add(&mut self, interval: Interval) {
         let number = self.seconds.len() as u32;
         let seconds = interval.seconds();
-        let delta = interval.delta;
+        let delta = interval.delta.with_one_other().into_owned();
         self.whole.add(number, seconds, &delta.total(), &delta.values);
         if !delta.keys.is_empty() {
             for row in &delta.rows {
@@ -115,7 +114,7 @@ impl Sample {
             }
         }
         self.seconds.push(seconds);
-        append(&mut self.total, delta);
+        self.total.append(delta);
     }
 
     /// Total length of its intervals, in seconds.
@@ -216,7 +215,12 @@ pub fn compare(a: &Sample, b: &Sample) -> Vec<Difference> {
         .collect();
     let pair = |keys: &Vec<Key>| [a, b].map(|sample| sample.keys.get(keys).unwrap_or(&none));
     let hits = |keys: &Vec<Key>| pair(keys).map(|measures| measures.hits).iter().sum::<u64>();
-    keys.sort_by(|x, y| hits(y).cmp(&hits(x)).then_with(|| x.cmp(y)));
+    // Keys without a row come last: comparing many with one tells nothing.
+    let is_other = |keys: &Vec<Key>| matches!(keys.first(), Some(Key::Other(_)));
+    keys.sort_by(|x, y| {
+        let by_hits = is_other(x).cmp(&is_other(y)).then_with(|| hits(y).cmp(&hits(x)));
+        by_hits.then_with(|| x.cmp(y))
+    });
     keys.truncate(COMPARED_KEYS);
     let mut by_key: Vec<_> = keys.into_iter().flat_map(|keys| of(Some(keys), pair(keys))).collect();
     correct(&mut whole);

@@ -20,6 +20,7 @@ use crate::recipe::Count;
 use crate::recipe::Measure;
 use crate::recipe::Point;
 use crate::run::Run;
+use crate::run::Wanted;
 use crate::tracefs::Tracefs;
 use crate::tracefs::events::EventName;
 
@@ -47,9 +48,9 @@ pub fn measure(tracefs: &Tracefs, journals: &Journals, of: &Plan) -> Result<Cost
     // Extra time of a rename with these triggers, in nanoseconds, and the totals that the triggers
     // counted.
     let with = |measure: &Measure, filter: Option<&str>| -> Result<_, Box<dyn Error + Send + Sync>> {
-        let options = options(&of.measure.by, filter);
+        let options = options(of, filter);
         let plan = Plan::new(tracefs, of.id.second(), measure, &options, Question::default())?;
-        let mut run = Run::start(tracefs.clone(), journals, plan, "(cost of a hit)")?;
+        let mut run = Run::start(tracefs.clone(), journals, plan, "(cost of a hit)", Wanted::Totals)?;
         run.begin()?;
         let with = renames(&name)?;
         let reading = run.reading()?;
@@ -93,10 +94,12 @@ fn filters(of: &Plan) -> Option<[&'static str; 2]> {
     }
 }
 
-/// Options with the same number and kinds of keys, and with this filter.
-fn options(keys: &[String], filter: Option<&str>) -> Options {
+/// Options with the same number and kinds of keys, with room that grows only if the run has such,
+/// and with this filter.
+fn options(of: &Plan, filter: Option<&str>) -> Options {
+    let has_room = of.steps.iter().any(|step| plan::has_room(step.text()));
+    let keys = of.measure.by.iter();
     let mut by: Vec<String> = keys
-        .iter()
         .map(|key| match key {
             _ if key.contains("stack") => "common_stacktrace",
             _ if key.contains("comm") || key.contains("name") => "newcomm",
@@ -108,6 +111,7 @@ fn options(keys: &[String], filter: Option<&str>) -> Options {
     by.dedup();
     Options {
         by: Some(by),
+        is_fixed: !has_room,
         filter: filter.map(str::to_owned),
         ..Options::default()
     }
@@ -161,6 +165,7 @@ mod tests {
 
     use super::*;
     use crate::plan::Id;
+    use crate::tracefs::fixture;
 
     #[test]
     fn adds_no_renames_to_those_that_are_counted() {
@@ -192,5 +197,27 @@ mod tests {
         assert_ne!(cost(&first), refused);
         assert_eq!(cost(&first.alternatives[0]), refused);
         assert_eq!(cost(&count(EVENT)), refused);
+    }
+
+    /// A module that refuses to let the run's histograms grow would refuse others, too.
+    #[test]
+    fn room_is_like_that_of_the_run() {
+        let (_root, tracefs) = fixture::tracefs(true);
+        let measure = Measure {
+            by: vec!["next_pid".to_owned()],
+            count: vec![Count {
+                event: "sched:sched_switch".to_owned(),
+                ..Count::default()
+            }],
+            ..Measure::default()
+        };
+        for is_fixed in [false, true] {
+            let of_run = Options {
+                is_fixed,
+                ..Options::default()
+            };
+            let plan = Plan::new(&tracefs, Id::example(), &measure, &of_run, Question::default()).unwrap();
+            assert_eq!(options(&plan, None).is_fixed, is_fixed);
+        }
     }
 }

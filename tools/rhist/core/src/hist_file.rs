@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Reads the histograms of an event from the most detailed file: `hist_jsonl` of rhist, `hist` of
-//! C.
+//! Reads the histograms of an event from the most detailed file: `hist_delta_jsonl` or `hist_jsonl`
+//! of rhist, `hist` of C.
 
 use std::fmt;
 use std::fs::File;
 use std::io::BufReader;
 use std::io::ErrorKind;
+use std::io::Read;
+use std::mem;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
+use std::time::Instant;
 
+use rustix::event::PollFd;
+use rustix::event::PollFlags;
+use rustix::event::Timespec;
+use rustix::event::poll;
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::hist_text;
@@ -60,6 +70,90 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.why)
+    }
+}
+
+/// The intervals of an event's histograms: an open `hist_delta_jsonl`. Each read to the end returns
+/// the counts since the one before.
+#[derive(Debug)]
+pub struct DeltaFile {
+    path: PathBuf,
+    file: File,
+    /// Text of the current round. Kept if a read fails, as the kernel goes on behind it.
+    text: Vec<u8>,
+    /// Whether `text` is complete.
+    is_whole: bool,
+}
+
+/// Longest wait for an interval, far above the two grace periods that it takes.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+impl DeltaFile {
+    /// Opens the file of an event. `None` without such a file: in an older module, or in C.
+    ///
+    /// Histograms that are added later are read from their creation on.
+    pub fn open(instance: &Tracefs, event: &str) -> Result<Option<Self>, Error> {
+        if instance.backend() == Backend::C {
+            return Ok(None);
+        }
+        let path = instance.dir().join("events").join(event).join("hist_delta_jsonl");
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        match File::options().read(true).custom_flags(flags).open(&path) {
+            Ok(file) => Ok(Some(Self {
+                path,
+                file,
+                text: Vec::new(),
+                is_whole: false,
+            })),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error {
+                path,
+                why: ReadError::Io(error),
+            }),
+        }
+    }
+
+    /// Asks the kernel to end the interval, without waiting for it. Files that are asked together
+    /// share the end. Returns whether [`Self::read()`] would not wait.
+    pub fn ask(&mut self) -> Result<bool, Error> {
+        let mut piece = [0; BUFFER];
+        while !self.is_whole {
+            match self.file.read(&mut piece) {
+                Ok(0) => self.is_whole = true,
+                Ok(length) => self.text.extend_from_slice(piece.get(..length).unwrap_or_default()),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.error(ReadError::Io(error))),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads the interval of each histogram, in the order of their triggers. A histogram that has
+    /// ended comes before the one that took its place.
+    pub fn read(&mut self) -> Result<Vec<Histogram>, Error> {
+        let end = Instant::now() + LONGEST_WAIT;
+        while !self.ask()? {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(self.error(ReadError::Io(ErrorKind::TimedOut.into())));
+            }
+            let timeout = Timespec::try_from(left).ok();
+            match poll(&mut [PollFd::new(&self.file, PollFlags::IN)], timeout.as_ref()) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(self.error(ReadError::Io(error.into()))),
+            }
+        }
+        self.is_whole = false;
+        let text = mem::take(&mut self.text);
+        jsonl::read(text.as_slice()).map_err(|why| self.error(why))
+    }
+
+    fn error(&self, why: ReadError) -> Error {
+        Error {
+            path: self.path.clone(),
+            why,
+        }
     }
 }
 

@@ -13,7 +13,10 @@
 
 use std::io::BufRead;
 
+use crate::table::Forgets;
 use crate::table::Histogram;
+use crate::table::Key;
+use crate::table::Other;
 use crate::table::ReadError;
 
 mod entry;
@@ -22,6 +25,9 @@ mod scanner;
 
 use layout::Layout;
 use scanner::Scanner;
+
+/// Begin of the last row, with the counts of keys without one. No key has a name that begins so.
+const OTHER: &[u8] = b"{ other }";
 
 /// Reads all histograms of a `hist` file. An empty file has none.
 pub fn read(reader: impl BufRead) -> Result<Vec<Histogram>, ReadError> {
@@ -34,7 +40,12 @@ pub fn read(reader: impl BufRead) -> Result<Vec<Histogram>, ReadError> {
         }
         let (mut histogram, layout) = header(&mut text)?;
         while text.is_at(b"{ ")? {
-            histogram.table.rows.push(layout.entry(&mut text)?);
+            // Looks at no more than the line.
+            let row = match text.is_at(b"{ o")? && text.take(OTHER)? {
+                true => layout.other(&mut text)?,
+                false => layout.entry(&mut text)?,
+            };
+            histogram.table.rows.push(row);
         }
         totals(&mut text, &mut histogram)?;
         histograms.push(histogram);
@@ -79,6 +90,7 @@ fn totals<R: BufRead>(text: &mut Scanner<R>, histogram: &mut Histogram) -> Resul
         });
     }
     let (mut hits, mut dropped, mut hidden) = (None, None, 0);
+    let mut folded = 0;
     while text.take(b"    ")? {
         let name = text.while_in(|byte| !b":\n".contains(byte))?;
         text.expect(b":")?;
@@ -91,6 +103,8 @@ fn totals<R: BufRead>(text: &mut Scanner<R>, histogram: &mut Histogram) -> Resul
             b"Entries" => histogram.entries = number,
             b"Dropped" => dropped = Some(number),
             b"Not shown" => hidden = number,
+            b"Folded" => folded = number,
+            b"Expired" | b"Recycled" => histogram.forgets = Some(Forgets::default()),
             b"Without bucket" => histogram.table.losses.no_bucket = Some(number),
             _ => (),
         }
@@ -98,10 +112,15 @@ fn totals<R: BufRead>(text: &mut Scanner<R>, histogram: &mut Histogram) -> Resul
     let (Some(hits), Some(dropped)) = (hits, dropped) else {
         return Err(text.incomplete());
     };
-    let rows = histogram.table.rows.len() as u64;
+    let rows = histogram.table.entries();
     let shown = histogram.entries.saturating_sub(hidden);
     if rows != shown {
         return Err(text.wrong(format!("entries before this line: expected {shown}, found {rows}")));
+    }
+    // The row is the sum of three.
+    let mut others = histogram.table.rows.iter_mut().filter(|row| row.other().is_some());
+    if let Some(other) = others.next().filter(|other| other.hits > folded) {
+        other.keys.fill(Key::Other(Other::Expired));
     }
     histogram.hits = hits;
     histogram.table.losses.dropped = dropped;

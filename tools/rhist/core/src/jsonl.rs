@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Reads `hist_jsonl`, the file of rhist for programs.
+//! Reads `hist_jsonl` and `hist_delta_jsonl`, the files of rhist for programs.
 
 use std::io::BufRead;
 
@@ -10,7 +10,10 @@ use crate::table::Column;
 use crate::table::Fold;
 use crate::table::Histogram;
 use crate::table::Losses;
+use crate::table::Other;
 use crate::table::ReadError;
+use crate::table::Row;
+use crate::table::Span;
 use crate::table::Table;
 use crate::table::Time;
 use crate::table::Unit;
@@ -27,7 +30,7 @@ use line::Trailer;
 /// Version of the schema that this parser knows.
 const SCHEMA: u64 = 1;
 
-/// Reads all histograms of a `hist_jsonl` file. An empty file has none. Keeps only one line in
+/// Reads all histograms of one of these files. An empty file has none. Keeps only one line in
 /// memory besides the result.
 ///
 /// Averages (`.avg`) are [`Value::Unknown`]: they cannot be added, and a distribution contains
@@ -59,7 +62,7 @@ pub fn read(reader: impl BufRead) -> Result<Vec<Histogram>, ReadError> {
             (Kind::Header, None) => open = Some(Open::new(line::parse(line).map_err(wrong)?)),
             (Kind::Entry, Some(open)) => open.entry(line).map_err(wrong)?,
             (Kind::Trailer, Some(_)) => {
-                let trailer: Trailer = line::parse(line).map_err(wrong)?;
+                let trailer: Trailer<'_> = line::parse(line).map_err(wrong)?;
                 if let Some(open) = open.take() {
                     histograms.push(open.close(trailer).map_err(wrong)?);
                 }
@@ -71,6 +74,17 @@ pub fn read(reader: impl BufRead) -> Result<Vec<Histogram>, ReadError> {
     match open {
         None => Ok(histograms),
         Some(_) => Err(ReadError::Incomplete { line: lines.number() }),
+    }
+}
+
+/// Time of the counts: of the read, or of the end of the interval, which was somewhat before.
+fn time(header: &Header, span: Option<Span>) -> Time {
+    let realtime_ns = span.map_or(header.realtime_ns, |span| span.end.realtime_ns);
+    let later = header.realtime_ns.saturating_sub(realtime_ns);
+    Time {
+        realtime_ns,
+        monotonic_ns: header.monotonic_ns.saturating_sub(later),
+        boot_id: header.boot_id.clone(),
     }
 }
 
@@ -106,6 +120,9 @@ impl Open {
             Some("s") => BucketUnit::S,
             _ => BucketUnit::One,
         };
+        let span = header.interval.map(Span::from);
+        let time = time(&header, span);
+        let forgets = header.forgets();
         Open {
             entries: entry::Reader::new(&header),
             bucket_units: values.iter().map(bucket_unit).collect(),
@@ -120,16 +137,14 @@ impl Open {
                 name: header.name.map(|name| name.0),
                 filter: header.filter.map(|filter| filter.0),
                 paused: header.paused,
-                size: header.size,
+                size: header.size_max.unwrap_or(header.size),
+                forgets,
                 clock: header.clock,
+                span,
                 table: Table {
                     keys: header.keys.iter().map(column).collect(),
                     values: values.iter().map(column).collect(),
-                    time: Time {
-                        realtime_ns: header.realtime_ns,
-                        monotonic_ns: header.monotonic_ns,
-                        boot_id: header.boot_id,
-                    },
+                    time,
                     ..Table::default()
                 },
                 ..Histogram::default()
@@ -139,7 +154,12 @@ impl Open {
 
     /// Adds an entry. The error describes the fault.
     fn entry(&mut self, line: &[u8]) -> Result<(), String> {
-        let mut row = self.entries.read(line)?;
+        let row = self.entries.read(line)?;
+        self.add(row);
+        Ok(())
+    }
+
+    fn add(&mut self, mut row: Row) {
         for (n, value) in row.values.iter_mut().enumerate() {
             match value {
                 Value::Dist(dist) => dist.bucket_unit = self.bucket_units.get(n).copied().unwrap_or_default(),
@@ -148,15 +168,25 @@ impl Open {
             }
         }
         self.histogram.table.rows.push(row);
-        Ok(())
     }
 
     /// Completes the histogram with its totals. The error describes the fault.
-    fn close(mut self, trailer: Trailer) -> Result<Histogram, String> {
+    fn close(mut self, trailer: Trailer<'_>) -> Result<Histogram, String> {
         let rows = self.histogram.table.rows.len();
         if trailer.shown != rows as u64 {
             let shown = trailer.shown;
             return Err(format!("entries before this line: expected {shown}, found {rows}"));
+        }
+        for (word, counts) in trailer.other {
+            // It is null if the trigger lacks the clause.
+            let counts = Some(counts.get()).filter(|counts| *counts != "null");
+            if let Some((other, counts)) = Other::parse(&word).zip(counts) {
+                let row = self.entries.other(counts.as_bytes(), other)?;
+                // It is a row like others, and so only there if it has hits.
+                if row.hits > 0 {
+                    self.add(row);
+                }
+            }
         }
         if trailer.no_bucket == Some(0) {
             // Every value has a bucket, so a count beyond the buckets comes from hits during the
@@ -167,10 +197,15 @@ impl Open {
                 }
             }
         }
+        // Results never include rows of starts.
+        if self.histogram.forgets.is_some_and(|forgets| !forgets.taken) {
+            self.histogram.table.take_out_former();
+        }
         self.histogram.hits = trailer.hits;
         self.histogram.rejected = trailer.rejected;
         self.histogram.entries = trailer.entries;
         self.histogram.excess = Some(trailer.excess);
+        self.histogram.expired_set = trailer.expired_set;
         self.histogram.table.losses = Losses {
             dropped: trailer.dropped,
             no_bucket: trailer.no_bucket,

@@ -12,6 +12,7 @@ use rustix::time::clock_getres;
 
 use crate::names::Names;
 use crate::recipe::NameKind;
+use crate::table::Column;
 use crate::table::Key;
 use crate::table::Table;
 use crate::table::Time;
@@ -49,6 +50,8 @@ pub struct Question {
     pub host: String,
     /// Release of the kernel.
     pub kernel: String,
+    /// Whether its intervals are the kernel's, cut at one moment, or else differences of totals.
+    pub has_exact_intervals: bool,
     /// Number of CPUs online.
     pub cpus: u32,
     /// Resolution of the clock for times, in nanoseconds, if it is so coarse that shorter times
@@ -168,15 +171,17 @@ impl Fill {
     }
 }
 
-/// Difference of two readings.
+/// Counts of an interval: cut by the kernel, or the difference of two readings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Interval {
-    /// Time of the earlier reading.
+    /// Its begin. If the kernel has measured its length, `monotonic_ns` is that long before `to`:
+    /// in boot time, in which a suspended machine goes on.
     pub from: Time,
-    /// Time of the later reading.
+    /// Its end.
     pub to: Time,
-    /// Increase of hits, sums and buckets: exact differences of the totals. Totals do not determine
-    /// the extremes of an interval, so these are `None` unless they must have happened in it.
+    /// Hits, sums and buckets of this interval. So are minima and maxima if the kernel has cut it.
+    /// Two readings do not determine them: then they are `None` unless they must have happened in
+    /// it. Without rows that did not change.
     pub delta: Table,
     /// See [`Reading::events`].
     pub events: u64,
@@ -184,15 +189,35 @@ pub struct Interval {
     pub rejected: Option<u64>,
     /// See [`Reading::cost`].
     pub cost: Cost,
+    /// Fill level of the fullest histogram at its end.
+    pub fill: Fill,
+    /// Sentences about what other programs did to the histograms in it.
+    pub notes: Vec<String>,
 }
 
-/// Source of readings: a run, or a recording that is replayed.
+/// Source of intervals: a run, or a recording that is replayed.
 pub trait Source {
-    /// The question that the readings answer.
+    /// The question that the intervals answer.
     fn question(&self) -> &Question;
 
-    /// Takes the next reading. `None` at the end of a recording.
-    fn read(&mut self) -> Result<Option<Reading>, Box<dyn std::error::Error + Send + Sync>>;
+    /// Asks for the end of the interval, without waiting for it. If the kernel cuts intervals,
+    /// sources that are asked together share a cut.
+    fn ask(&mut self) {}
+
+    /// Lets go of the kernel's files of intervals, so that the module can be unloaded. The next
+    /// intervals are differences of totals. Nothing is lost or counted twice.
+    fn release(&mut self) {}
+
+    /// Lets the kernel cut the intervals again, from the end of the next one on, if it can.
+    fn resume(&mut self) {}
+
+    /// Ends the interval that began with the end of the one before. `None` at the end of a
+    /// recording.
+    fn interval(&mut self) -> Result<Option<Interval>, Box<dyn std::error::Error + Send + Sync>>;
+
+    /// The totals at the end of the last interval; before the first one, an empty reading at its
+    /// begin.
+    fn total(&mut self) -> &Reading;
 }
 
 impl Reading {
@@ -205,7 +230,16 @@ impl Reading {
             events: self.events.saturating_sub(earlier.events),
             rejected: fold::less(self.rejected, earlier.rejected),
             cost: self.cost,
+            fill: self.fill,
+            notes: Vec::new(),
         }
+    }
+
+    /// Returns whether a number that cannot fall is lower in `later`: somebody has cleared a
+    /// histogram in between. `question` tells which sums can fall.
+    pub fn exceeds(&self, later: &Reading, question: &Question) -> bool {
+        let can_fall = |column: &Column| question.is_signed(&column.name);
+        self.events > later.events || self.rejected > later.rejected || self.table.exceeds(&later.table, can_fall)
     }
 
     /// Like [`Self::since()`], for OTLP receivers, which cannot use the part of a sum whose values
@@ -214,6 +248,34 @@ impl Reading {
         let mut interval = self.since(earlier);
         self.table.hold_back(&mut interval.delta);
         interval
+    }
+}
+
+impl Reading {
+    /// Adds the next interval to the total of those before.
+    pub fn append(&mut self, next: Interval) {
+        self.table.append(next.delta);
+        self.table.time = next.to;
+        self.events = self.events.saturating_add(next.events);
+        self.rejected = fold::sum(self.rejected, next.rejected);
+        self.fill = next.fill;
+        if next.cost != Cost::default() {
+            self.cost = next.cost;
+        }
+    }
+
+    /// Returns all that was counted from this time on.
+    pub fn into_interval(self, from: Time) -> Interval {
+        Interval {
+            from,
+            to: self.table.time.clone(),
+            delta: self.table,
+            events: self.events,
+            rejected: self.rejected,
+            cost: self.cost,
+            fill: self.fill,
+            notes: Vec::new(),
+        }
     }
 }
 
@@ -228,7 +290,7 @@ impl Interval {
             events: self.events,
             rejected: self.rejected,
             cost: self.cost,
-            fill: Fill::default(),
+            fill: self.fill,
         }
     }
 

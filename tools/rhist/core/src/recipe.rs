@@ -11,6 +11,8 @@ use serde::Deserialize;
 use serde::Deserializer;
 use serde::Serialize;
 
+use crate::room::Size;
+
 /// Content of a recipe's file.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
@@ -144,9 +146,9 @@ pub struct Measure {
     /// Kinds of names for numbers in fields: `dev = "device"`, `id = "syscall"`.
     #[serde(default)]
     pub names: BTreeMap<String, NameKind>,
-    /// Number of entries for results: 65 to 131072, by default 2048. Also a minimum for starts.
+    /// Number of entries for results, by default 2048. Also a minimum for starts.
     #[serde(default)]
-    pub size: Option<u32>,
+    pub size: Option<Size>,
     /// Probes to create first. `{group}` in definitions, events and filters stands for the group of
     /// the run.
     #[serde(default)]
@@ -391,6 +393,20 @@ mod tests {
         let default = "default = \"1\"\n";
         assert_eq!(error(&(arg("x") + &arg("y") + default)), "none");
         assert!(error(&(arg("x") + default + &arg("y"))).starts_with("argument y is required"));
+    }
+
+    #[test]
+    fn sizes_are_numbers_or_ranges() {
+        let size = |size: &str| {
+            let text = format!("summary = \"s\"\nabout = \"a\"\nsize = {size}\n");
+            Recipe::parse(&text).map(|recipe| recipe.measure.size.map(|size| size.to_string()))
+        };
+        assert_eq!(size("8192").unwrap().as_deref(), Some("8192"));
+        assert_eq!(size("\"2048..131072\"").unwrap().as_deref(), Some("2048..131072"));
+        for wrong in ["64", "-65", "\"2048..\"", "\"2048..100\"", "2048.5", "true"] {
+            let error = size(wrong).unwrap_err().to_string();
+            assert!(error.contains("size"), "{wrong}: {error}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 //! Runs of a plan: the triggers exist in the kernel as long as the [`Run`].
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -11,10 +12,12 @@ use std::time::Duration;
 use std::time::Instant;
 
 use crate::hist_file;
+use crate::intervals::Intervals;
 use crate::journal::Entries;
 use crate::journal::Journal;
 use crate::journal::Journals;
 use crate::missed;
+use crate::plan;
 use crate::plan::Id;
 use crate::plan::Instead;
 use crate::plan::NO_TASK;
@@ -23,9 +26,12 @@ use crate::plan::Plans;
 use crate::plan::Step;
 use crate::plan::TASKS;
 use crate::question::Cost;
+use crate::question::Interval;
 use crate::question::Question;
 use crate::question::Reading;
 use crate::question::Source;
+use crate::table::Histogram;
+use crate::table::Losses;
 use crate::table::Table;
 use crate::table::Time;
 use crate::table::fold;
@@ -36,6 +42,9 @@ use crate::tracefs::error_log::LogEntry;
 /// Limit for retries of a removal while something is busy: readers in other processes, or running
 /// hits.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Limit for attempts to open the files of intervals between hits.
+const ATTEMPTS: u32 = 20;
 
 /// Error for an instance that cannot be removed.
 const IN_USE: &str = "in use, for example by a program that has one of its files open; the next rhist tries again";
@@ -58,6 +67,24 @@ pub struct Run {
     missed: Option<u64>,
     /// Time just before the first trigger began to count.
     begin: Time,
+    /// The kernel's intervals; `None` if they are differences of totals.
+    intervals: Option<Intervals>,
+    /// If the kernel is to cut intervals again: the number of attempts left to open their files
+    /// between hits.
+    resuming: Option<u32>,
+    /// Sum of all intervals.
+    total: Reading,
+    /// Whether `total` lacks the rows, which the sums of the intervals have.
+    is_bare: bool,
+}
+
+/// Numbers that a run is started for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Totals: [`Run::reading()`].
+    Totals,
+    /// Intervals: [`Source::interval()`]. The kernel takes memory for them.
+    Intervals,
 }
 
 /// Reason why a run did not start.
@@ -80,6 +107,8 @@ enum Lack {
     Function(String),
     /// Names of tasks in histograms of C.
     Names,
+    /// Histograms that grow, or take out entries: why the kernel refused one.
+    Room(String),
 }
 
 impl Lack {
@@ -94,6 +123,10 @@ impl Lack {
                 let name = log.command.get(LogEntry::word_at(&log.command, log.position));
                 Some(Lack::Function(name.unwrap_or_default().to_owned()))
             }
+            log if plan::has_room(&why.text) => {
+                let sentence = log.as_ref().map(|log| log.sentence.clone());
+                Some(Lack::Room(sentence.unwrap_or_else(|| why.error.to_string())))
+            }
             _ => why.text.contains("common_comm").then_some(Lack::Names),
         }
     }
@@ -106,6 +139,9 @@ impl Lack {
                 "this kernel's histograms cannot use names of tasks as keys: tasks are counted by ID, and shown with their first name"
                     .to_owned(),
             ),
+            (Instead::Fixed, Lack::Room(why)) => Some(format!(
+                "this module refuses histograms that grow, and forget idle entries, so they have a fixed size: {why}"
+            )),
             (Instead::LessExact, Lack::Probe(definition)) => {
                 Some(otherwise(&format!("this kernel refuses the probe {definition:?}"), name))
             }
@@ -120,6 +156,11 @@ impl Lack {
 /// Note that a fallback was used, with the reason.
 pub fn otherwise(why: &str, name: &str) -> String {
     format!("{why}, so another way to measure was used: see rhist {name} --help")
+}
+
+/// Note that the kernel has intervals, and not for this run.
+fn differences(why: &dyn fmt::Display) -> String {
+    format!("the kernel refuses to cut intervals, so they are differences of totals: {why}")
 }
 
 impl fmt::Display for StartError {
@@ -146,8 +187,9 @@ impl Run {
         journals: &Journals,
         plans: Plans,
         command: &str,
+        wanted: Wanted,
     ) -> Result<Self, StartError> {
-        let start = |plan| Self::start(tracefs.clone(), journals, plan, command);
+        let start = |plan| Self::start(tracefs.clone(), journals, plan, command, wanted);
         let first = match start(plans.best) {
             Err(StartError::Step(why)) => why,
             result => return result,
@@ -174,7 +216,13 @@ impl Run {
 
     /// Starts a plan without counting yet: see [`Self::begin()`]. If a step fails, removes
     /// everything created so far.
-    pub fn start(tracefs: Tracefs, journals: &Journals, plan: Plan, command: &str) -> Result<Self, StartError> {
+    pub fn start(
+        tracefs: Tracefs,
+        journals: &Journals,
+        plan: Plan,
+        command: &str,
+        wanted: Wanted,
+    ) -> Result<Self, StartError> {
         let journal = journals.create(&plan.id, command).map_err(StartError::Journal)?;
         let mut run = Self {
             tracefs,
@@ -186,6 +234,10 @@ impl Run {
             missed_before: None,
             missed: None,
             begin: Time::now(),
+            intervals: (wanted == Wanted::Intervals).then(Intervals::default),
+            resuming: None,
+            total: Reading::default(),
+            is_bare: false,
         };
         match run.make() {
             Ok(()) => Ok(run),
@@ -205,6 +257,16 @@ impl Run {
         }
         if_there(instance.write(TASKS, NO_TASK))?;
         for step in &self.plan.steps {
+            if let (Some(intervals), Step::Trigger { event, .. }) = (&mut self.intervals, step) {
+                match intervals.open(&instance, event) {
+                    Ok(true) => {}
+                    Ok(false) => self.intervals = None,
+                    Err(why) => {
+                        self.intervals = None;
+                        self.plan.question.notes.push(differences(&why));
+                    }
+                }
+            }
             if let Some(journal) = &mut self.journal {
                 journal.note(step).map_err(StartError::Journal)?;
             }
@@ -217,6 +279,10 @@ impl Run {
             }
             self.made += 1;
         }
+        if let Some(intervals) = &mut self.intervals {
+            // An error comes again in Self::begin().
+            let _ = intervals.ask();
+        }
         Ok(())
     }
 
@@ -224,7 +290,15 @@ impl Run {
     /// the triggers. No start is matched with a later end because the trigger for its own end did
     /// not exist yet.
     pub fn begin(&mut self) -> Result<(), StartError> {
+        if let Some(intervals) = &mut self.intervals
+            && let Err(why) = intervals.begin()
+        {
+            self.intervals = None;
+            self.plan.question.notes.push(differences(&*why));
+        }
+        self.plan.question.has_exact_intervals = self.intervals.is_some();
         self.begin = Time::now();
+        self.total = self.beginning();
         self.missed_before = missed::read(&self.tracefs, &self.plan);
         self.plan
             .question
@@ -252,6 +326,10 @@ impl Run {
             missed_before: Some(0),
             missed: None,
             begin: Time::default(),
+            intervals: None,
+            resuming: None,
+            total: Reading::default(),
+            is_bare: false,
         }
     }
 
@@ -303,7 +381,12 @@ impl Run {
     /// A file cannot be read (`NotFound` if the module was unloaded), or does not parse as
     /// histograms.
     pub fn reading(&mut self) -> Result<Reading, Box<dyn std::error::Error + Send + Sync>> {
-        let mut reading = self.plan.answer.read(&self.instance())?;
+        let reading = self.plan.answer.read(&self.instance())?;
+        Ok(self.complete(reading))
+    }
+
+    /// Adds missed hits, the cost, and the highest bound of ends without a start.
+    fn complete(&mut self, mut reading: Reading) -> Reading {
         let missed = missed::read(&self.tracefs, &self.plan).zip(self.missed_before);
         // Never falls, even while the kernel's files cannot be matched.
         self.missed = self.missed.max(missed.map(|(now, before)| now.saturating_sub(before)));
@@ -312,10 +395,78 @@ impl Run {
             self.unresolved = self.unresolved.max(*unresolved);
             *unresolved = self.unresolved;
         }
-        Ok(Reading {
-            cost: self.cost,
-            ..reading
-        })
+        reading.cost = self.cost;
+        reading
+    }
+
+    /// The increase since the last reading of the totals.
+    fn difference(&mut self) -> Result<Interval, Box<dyn std::error::Error + Send + Sync>> {
+        let histograms = self.plan.answer.histograms(&self.instance())?;
+        let resumed = self.resuming.map(|_| {
+            let totals = histograms.iter();
+            let totals = totals.map(|(event, totals)| ((*event).to_owned(), totals.clone()));
+            totals.collect::<BTreeMap<_, _>>()
+        });
+        let now = self.plan.answer.combine(histograms)?;
+        let resumed = resumed.map(|totals| (totals, now.table.rows.clone()));
+        let mut now = self.complete(now);
+        let before = std::mem::take(&mut self.total);
+        let is_cleared = before.exceeds(&now, &self.plan.question);
+        let mut interval = now.whole_since(before);
+        if is_cleared {
+            // It is unknown which one, and how much it had counted before.
+            interval.delta.rows.clear();
+            interval.delta.losses = Losses::default();
+            (interval.events, interval.rejected) = (0, interval.rejected.and(Some(0)));
+            let note = "another program cleared a trigger of this run: the hits of this interval are left out";
+            interval.notes.push(note.to_owned());
+        }
+        self.total = now;
+        if let Some((totals, rows)) = resumed
+            // A part of a sum that is held back belongs to the next difference.
+            && rows == self.total.table.rows
+        {
+            match self.cut_from(totals) {
+                Ok(true) => self.resuming = None,
+                Ok(false) => self.resuming = self.resuming.map(|left| left.saturating_sub(1)),
+                Err(note) => {
+                    self.resuming = None;
+                    interval.notes.push(note);
+                }
+            }
+        }
+        Ok(interval)
+    }
+
+    /// Opens the files of intervals, which go on from these totals, unless the kernel has none.
+    /// Returns `false` to try it again, as hits came meanwhile: after the last attempt, only the
+    /// first difference after [`Source::release()`] has them.
+    fn cut_from(&mut self, totals: BTreeMap<String, Vec<Histogram>>) -> Result<bool, String> {
+        let instance = self.instance();
+        let mut intervals = Intervals::default();
+        for event in totals.keys() {
+            if !intervals.open(&instance, event).map_err(|why| differences(&why))? {
+                return Ok(true);
+            }
+        }
+        if !intervals.follow(&instance, totals) && self.resuming != Some(0) {
+            return Ok(false);
+        }
+        self.intervals = Some(intervals);
+        self.plan.question.has_exact_intervals = true;
+        Ok(true)
+    }
+
+    /// Keeps all further hits out of the histograms, so that the next interval is the last one.
+    pub fn hold(&self) -> Result<(), WriteError> {
+        self.instance().write(TASKS, NO_TASK)
+    }
+
+    /// Compares the sum of all intervals with the totals in the kernel, after [`Self::hold()`] and
+    /// the last interval. Describes the first difference: see [`Intervals::compare()`].
+    pub fn compare(&self) -> Result<Option<String>, hist_file::Error> {
+        let intervals = self.intervals.as_ref();
+        intervals.map_or(Ok(None), |intervals| intervals.compare(&self.instance()))
     }
 
     /// Removes everything that the run has created.
@@ -333,6 +484,8 @@ impl Run {
     }
 
     fn undo(&mut self) -> io::Result<()> {
+        // The kernel removes no instance with an open file.
+        self.intervals = None;
         let Some(journal) = self.journal.take() else {
             return Ok(());
         };
@@ -353,8 +506,65 @@ impl Source for Run {
         &self.plan.question
     }
 
-    fn read(&mut self) -> Result<Option<Reading>, Box<dyn std::error::Error + Send + Sync>> {
-        self.reading().map(Some)
+    /// # Errors
+    ///
+    /// As for [`Run::reading()`].
+    fn interval(&mut self) -> Result<Option<Interval>, Box<dyn std::error::Error + Send + Sync>> {
+        let Some(intervals) = &mut self.intervals else {
+            return self.difference().map(Some);
+        };
+        let cut = intervals.read()?;
+        let histograms = cut.histograms.iter();
+        let histograms = histograms.map(|(event, histograms)| (event.as_str(), histograms.clone()));
+        let table = self.plan.answer.combine(histograms.collect())?.table;
+        // All but the rows is little, and some of it is only known of the whole run: ends without a
+        // start in any of several histograms.
+        let mut now = self.plan.answer.combine(intervals.sums_without_rows())?;
+        now = self.complete(now);
+        now.table.time = cut.to.clone();
+        let mut interval = now.since(std::mem::replace(&mut self.total, now.clone()));
+        self.is_bare = true;
+        (interval.from, interval.to, interval.notes) = (cut.from, cut.to, cut.notes);
+        (interval.delta.keys, interval.delta.values) = (table.keys, table.values);
+        interval.delta.rows = table.rows;
+        Ok(Some(interval))
+    }
+
+    fn ask(&mut self) {
+        if let Some(intervals) = &mut self.intervals {
+            // An error comes again in Self::interval().
+            let _ = intervals.ask();
+        }
+    }
+
+    fn release(&mut self) {
+        self.resuming = None;
+        // Now with the rows.
+        let _ = self.total();
+        let Some(intervals) = self.intervals.take() else { return };
+        self.plan.question.has_exact_intervals = false;
+        // After a clear, the kernel's totals are less than the sums.
+        let totals = intervals.since_clear().map(|totals| self.plan.answer.combine(totals));
+        if let Some(Ok(totals)) = totals {
+            let all = std::mem::replace(&mut self.total, totals);
+            self.unresolved = self.total.table.losses.unresolved.unwrap_or(0);
+            self.total.table.losses.missed_hits = all.table.losses.missed_hits;
+            (self.total.table.time, self.total.cost) = (all.table.time, all.cost);
+        }
+    }
+
+    fn resume(&mut self) {
+        self.resuming = self.intervals.is_none().then_some(ATTEMPTS);
+    }
+
+    fn total(&mut self) -> &Reading {
+        if let (true, Some(intervals)) = (self.is_bare, &self.intervals)
+            && let Ok(all) = self.plan.answer.combine(intervals.sums())
+        {
+            self.total.table.rows = all.table.rows;
+            self.is_bare = false;
+        }
+        &self.total
     }
 }
 
@@ -496,10 +706,14 @@ fn patiently(mut attempt: impl FnMut() -> io::Result<()>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::intervals::tests::Kernel;
+    use crate::intervals::tests::Part;
+    use crate::plan::Answer;
     use crate::plan::Options;
     use crate::plan::hist_jsonl;
     use crate::recipe::Count;
     use crate::recipe::Measure;
+    use crate::table::Value;
     use crate::tracefs::fixture;
 
     #[test]
@@ -565,7 +779,7 @@ mod tests {
         fs::create_dir_all(path("instances/rhist-1_2")).unwrap();
         let plan = Plan::new(&tracefs, id, &measure, &Options::default(), Question::default()).unwrap();
         let journals = Journals::at(path("run"));
-        let error = Run::start(tracefs, &journals, plan, "x").unwrap_err();
+        let error = Run::start(tracefs, &journals, plan, "x", Wanted::Totals).unwrap_err();
         assert!(matches!(error, StartError::Instance(_)), "{error}");
         assert!(path("instances/rhist-1_2").exists());
         assert!(journals.list().is_empty());
@@ -581,7 +795,7 @@ mod tests {
         let id = Id::parse("1_2").unwrap();
         let plan = Plan::of_triggers(&tracefs, id, &[], Question::default()).unwrap();
         let journals = Journals::at(path("run"));
-        let run = Run::start(tracefs.clone(), &journals, plan, "x").unwrap();
+        let run = Run::start(tracefs.clone(), &journals, plan, "x", Wanted::Totals).unwrap();
         let instance = run.instance();
         fs::rename(path("tracing"), path("away")).unwrap();
         assert_eq!(run.stop().unwrap_err().kind(), io::ErrorKind::NotFound);
@@ -638,5 +852,186 @@ mod tests {
         // while.
         assert_eq!(unresolved((3, 18), (10, 11)), Some(8));
         assert_eq!(missed.get(), Some(4));
+    }
+
+    /// A run of the event a/b, whose file of intervals is a pipe.
+    fn run_of(kernel: &Kernel) -> Run {
+        let answer = Answer::of_one("a/b");
+        let plan = Plan::of_triggers(&kernel.tracefs(), Id::example(), &[], Question::default()).unwrap();
+        let mut run = Run::of_others(kernel.tracefs(), Plan { answer, ..plan });
+        run.intervals = Some(kernel.intervals());
+        run
+    }
+
+    #[test]
+    fn intervals_are_exact_and_their_sum_is_the_total() {
+        let kernel = Kernel::new();
+        let mut run = run_of(&kernel);
+        let part = |rows: &[(u32, u64, u64, u64, u64)], run: &mut Run| {
+            let part = Part {
+                rows,
+                ..Part::default()
+            };
+            kernel.round(&[part], || run.interval().unwrap().unwrap())
+        };
+        let number = |value: &Value| match value {
+            Value::Number(number) => *number,
+            other => panic!("{other:?}"),
+        };
+        let maxima = |table: &Table| -> Vec<_> {
+            let rows = table.rows.iter();
+            rows.map(|row| (row.keys[0].to_string(), row.hits, number(&row.values[1])))
+                .collect()
+        };
+        let of = |rows: &[(&str, u64, i128)]| -> Vec<_> {
+            rows.iter()
+                .map(|(key, hits, max)| ((*key).to_owned(), *hits, *max))
+                .collect()
+        };
+        let first = part(&[(7, 100, 2, 30, 20), (8, 100, 1, 5, 5)], &mut run);
+        assert_eq!(maxima(&first.delta), of(&[("7", 2, 20), ("8", 1, 5)]));
+        assert_eq!((first.events, first.seconds(), first.fill.entries), (3, 1.0, 2));
+        // The maximum of the interval is known, although it is none of the run. A row without hits
+        // is left out, and stays in the total.
+        let second = part(&[(7, 100, 3, 9, 4)], &mut run);
+        assert_eq!(maxima(&second.delta), of(&[("7", 3, 4)]));
+        assert_eq!((second.events, second.fill.entries), (3, 2));
+        assert_eq!(maxima(&run.total().table), of(&[("7", 5, 20), ("8", 1, 5)]));
+        assert_eq!(run.total().events, 6);
+        // Nothing happens.
+        let third = part(&[], &mut run);
+        assert_eq!((third.delta.rows.len(), third.events), (0, 0));
+        assert_eq!(third.delta.values.len(), 2);
+        assert_eq!(maxima(&run.total().table), of(&[("7", 5, 20), ("8", 1, 5)]));
+    }
+
+    /// For example, if the kernel lacks memory for a reader.
+    #[test]
+    fn a_run_without_its_intervals_has_differences() {
+        let kernel = Kernel::new();
+        let mut run = run_of(&kernel);
+        kernel.round(&[Part::default()], || run.begin().unwrap());
+        assert!(run.question().has_exact_intervals && run.question().notes.is_empty());
+        let mut run = run_of(&kernel);
+        kernel.round_of_text("no histogram\n", || run.begin().unwrap());
+        assert!(!run.question().has_exact_intervals);
+        let notes = &run.question().notes;
+        assert!(
+            notes[0].contains("refuses to cut intervals") && notes[0].contains("line 1"),
+            "{notes:?}"
+        );
+        kernel.totals(&[Part {
+            rows: &[(7, 100, 2, 30, 20)],
+            ..Part::default()
+        }]);
+        assert_eq!(run.interval().unwrap().unwrap().events, 2);
+    }
+
+    /// A histogram with one row: its begin in seconds of boot time, hits, sum, and maximum.
+    fn row(begin: u64, hits: u64, sum: u64, max: u64) -> [(u32, u64, u64, u64, u64); 1] {
+        [(7, begin, hits, sum, max)]
+    }
+
+    /// Hits, sum, events and notes of the next interval, of a histogram with one row.
+    fn next(run: &mut Run) -> (u64, i128, u64, Vec<String>) {
+        let interval = run.interval().unwrap().unwrap();
+        let mut numbers = (0, 0, interval.events, interval.notes);
+        for row in interval.delta.rows {
+            let Value::Number(sum) = row.values[0] else {
+                panic!("{row:?}")
+            };
+            (numbers.0, numbers.1) = (row.hits, sum);
+        }
+        numbers
+    }
+
+    #[test]
+    fn nothing_is_lost_or_counted_twice_between_intervals_and_differences() {
+        let kernel = Kernel::new();
+        let mut run = run_of(&kernel);
+        let part = |rows: &[(u32, u64, u64, u64, u64)], run: &mut Run| {
+            let part = Part {
+                rows,
+                ..Part::default()
+            };
+            kernel.round(&[part], || next(run))
+        };
+        let total = |rows: &[(u32, u64, u64, u64, u64)], run: &mut Run| {
+            kernel.totals(&[Part {
+                rows,
+                ..Part::default()
+            }]);
+            next(run)
+        };
+        assert_eq!(part(&row(100, 2, 30, 20), &mut run), (2, 30, 2, vec![]));
+        assert_eq!(part(&row(100, 3, 9, 4), &mut run), (3, 9, 3, vec![]));
+        run.release();
+        assert!(run.intervals.is_none() && !run.question().has_exact_intervals);
+        // One hit since the last interval, and two more.
+        assert_eq!(total(&row(100, 6, 46, 20), &mut run), (1, 7, 1, vec![]));
+        assert_eq!(total(&row(100, 8, 50, 20), &mut run), (2, 4, 2, vec![]));
+        run.resume();
+        assert_eq!(total(&row(100, 9, 51, 20), &mut run), (1, 1, 1, vec![]));
+        assert!(run.intervals.is_some() && run.question().has_exact_intervals);
+        assert_eq!(part(&row(100, 4, 10, 5), &mut run), (4, 10, 4, vec![]));
+        assert_eq!((run.total().events, run.total().table.rows[0].hits), (13, 13));
+        run.release();
+        // Two hits came before the files were opened, and one since the last interval.
+        assert_eq!(total(&row(100, 16, 64, 20), &mut run), (3, 3, 3, vec![]));
+    }
+
+    #[test]
+    fn differences_go_on_after_a_clear_between_intervals() {
+        let kernel = Kernel::new();
+        let mut run = run_of(&kernel);
+        let part = |rows, ended| Part {
+            rows,
+            ended,
+            ..Part::default()
+        };
+        let rows = row(100, 9, 90, 20);
+        kernel.round(&[part(&rows, "null")], || next(&mut run));
+        let (old, new) = (row(100, 1, 1, 1), row(101, 2, 4, 2));
+        let both = [part(&old, "\"cleared\""), part(&new, "null")];
+        assert_eq!(kernel.round(&both, || next(&mut run)).0, 3);
+        let rows = row(101, 1, 2, 2);
+        assert_eq!(kernel.round(&[part(&rows, "null")], || next(&mut run)).0, 1);
+        assert_eq!(run.total().events, 13);
+        run.release();
+        kernel.totals(&[part(&row(101, 5, 16, 9), "null")]);
+        assert_eq!(next(&mut run), (2, 10, 2, vec![]));
+    }
+
+    #[test]
+    fn a_kernel_without_intervals_keeps_differences() {
+        let kernel = Kernel::new();
+        let mut run = run_of(&kernel);
+        run.release();
+        kernel.remove();
+        run.resume();
+        kernel.totals(&[Part {
+            rows: &row(100, 2, 30, 20),
+            ..Part::default()
+        }]);
+        assert_eq!(next(&mut run), (2, 30, 2, vec![]));
+        assert_eq!(next(&mut run), (0, 0, 0, vec![]));
+        assert!(run.intervals.is_none());
+    }
+
+    #[test]
+    fn differences_tell_that_somebody_cleared_a_histogram() {
+        let kernel = Kernel::new();
+        let mut run = run_of(&kernel);
+        run.intervals = None;
+        let mut read = |hits| {
+            let rows = [(7, 100, hits, hits, 1)];
+            kernel.totals(&[Part {
+                rows: &rows,
+                ..Part::default()
+            }]);
+            let interval = run.interval().unwrap().unwrap();
+            (interval.events, interval.notes.len())
+        };
+        assert_eq!([read(5), read(7), read(3), read(4)], [(5, 0), (2, 0), (0, 1), (1, 0)]);
     }
 }

@@ -8,6 +8,8 @@
 
 #[path = "../rhist/tests/hist/events.rs"]
 mod events;
+#[path = "../rhist/tests/hist/group_tree.rs"]
+mod group_tree;
 #[path = "../rhist/tests/filter/scene.rs"]
 mod scene;
 
@@ -25,6 +27,7 @@ use rhist::filter::Filter;
 use rhist::map::Column;
 use rhist::map::Cpus;
 use rhist::map::Map;
+use rhist::map::Room;
 use rhist::map::Shape;
 
 /// Number of keys, hit in turn.
@@ -69,8 +72,11 @@ fn map(c: &mut Criterion) {
         vars: 0,
         wide: &[],
         side: 0,
+        clock: None,
         cpus: Cpus::uniform(2),
         seed: 1,
+        room: Room::fixed(0),
+        request: None,
     };
     let words = Map::new(shape(8)).unwrap();
     measure(c, "map, a word", |cpu, number| {

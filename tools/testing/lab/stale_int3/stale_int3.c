@@ -10,104 +10,126 @@
  * knows nothing of it, dies ("Oops: int3"). On a machine with fewer processors than the guest this
  * happens about once in a hundred runs of the selftests.
  *
- * Memory holds one of the few instructions that the kernel patches with instead. The notifier
- * emulates this instruction. If memory does hold an int3, the next change of that code may just
- * have begun: then it is executed again, for the kernel to take. One that stays is not ours.
+ * The instruction is executed again, with the resume flag (RF) set. QEMU has other translations for
+ * code with this flag, so it translates what memory holds now, and then clears the flag. Memory may
+ * hold any instruction, since a kprobe may just have been removed from it.
+ *
+ * If memory does hold an int3, the next change of that code may just have begun: then it is
+ * executed again, for the kernel to take. One that comes twice in a row is not ours: a kprobe, for
+ * example.
+ *
+ * All this has to happen before kprobe_int3_handler(), and so ftrace calls this module at its
+ * start. At a function with a kprobe that uses ftrace, it takes any int3 for a hit, and continues
+ * with the kprobe's copy of the instruction, but such a kprobe has none
+ * (arch_prepare_kprobe_ftrace()): the CPU would jump to address 0. A notifier, which the kernel
+ * calls later, does the same when ftrace does not: on kernels without such kprobes, while
+ * kernel.ftrace_enabled is 0, and when ftrace itself was interrupted.
  */
 
+#include <linux/ftrace.h>
 #include <linux/kdebug.h>
 #include <linux/module.h>
 #include <linux/notifier.h>
 #include <linux/percpu.h>
 #include <linux/printk.h>
-#include <linux/string.h>
-#include <asm/nops.h>
+#include <asm/processor-flags.h>
 #include <asm/text-patching.h>
 
-static const u8 nop2[] = { BYTES_NOP2 };
-static const u8 nop5[] = { BYTES_NOP5 };
-/* A static call of __static_call_return0() is patched to xor %eax, %eax. */
-static const u8 return0[] = { 0x2e, 0x2e, 0x2e, 0x31, 0xc0 };
+/* The last int3 that a CPU has executed, if memory did hold it. */
+static DEFINE_PER_CPU(const u8 *, held);
+static DEFINE_PER_CPU(bool, printing);
 
-/* Number of int3 that a CPU has executed and memory holds, since the last stale one. */
-#define AGAIN_MAX 1000
-static DEFINE_PER_CPU(unsigned int, again);
-
-/* Returns whether the instruction at @ip is one that the kernel patches with. */
-static bool emulate(struct pt_regs *regs, unsigned long ip)
+/* Returns whether the CPU is to execute the instruction at the int3 again. */
+static notrace bool again(struct pt_regs *regs)
 {
-	const u8 *code = (const u8 *)ip;
-	s32 displacement;
+	const u8 *code = (const u8 *)regs->ip - INT3_INSN_SIZE;
 
-	switch (code[0]) {
-	case JMP8_INSN_OPCODE:
-		int3_emulate_jmp(regs, ip + JMP8_INSN_SIZE + (s8)code[1]);
-		return true;
-	case JMP32_INSN_OPCODE:
-		memcpy(&displacement, code + 1, sizeof(displacement));
-		int3_emulate_jmp(regs, ip + JMP32_INSN_SIZE + displacement);
-		return true;
-	case CALL_INSN_OPCODE:
-		memcpy(&displacement, code + 1, sizeof(displacement));
-		/* int3_emulate_call(), whose arguments depend on the version. */
-		int3_emulate_push(regs, ip + CALL_INSN_SIZE);
-		int3_emulate_jmp(regs, ip + CALL_INSN_SIZE + displacement);
-		return true;
-	case RET_INSN_OPCODE:
-		int3_emulate_ret(regs);
+	if (user_mode(regs))
+		return false;
+	if (READ_ONCE(*code) == INT3_INSN_OPCODE) {
+		if (this_cpu_xchg(held, code) == code)
+			return false;
+		regs->ip = (unsigned long)code;
 		return true;
 	}
-	if (code[0] == 0x0f && (code[1] & 0xf0) == 0x80) { /* a conditional jump */
-		memcpy(&displacement, code + 2, sizeof(displacement));
-		int3_emulate_jcc(regs, code[1] & 0xf, ip + 6, displacement);
-		return true;
+	this_cpu_write(held, NULL);
+	regs->ip = (unsigned long)code;
+	regs->flags |= X86_EFLAGS_RF;
+	/* Printing may execute another one. */
+	if (!this_cpu_xchg(printing, true)) {
+		pr_info_ratelimited("stale_int3: at %pS\n", code);
+		this_cpu_write(printing, false);
 	}
-	if (!memcmp(code, nop2, sizeof(nop2))) {
-		int3_emulate_jmp(regs, ip + sizeof(nop2));
-		return true;
-	}
-	if (!memcmp(code, nop5, sizeof(nop5))) {
-		int3_emulate_jmp(regs, ip + sizeof(nop5));
-		return true;
-	}
-	if (!memcmp(code, return0, sizeof(return0))) {
-		regs->ax = 0;
-		int3_emulate_jmp(regs, ip + sizeof(return0));
-		return true;
-	}
-	return false;
+	return true;
 }
 
 static int stale_int3(struct notifier_block *block, unsigned long event, void *data)
 {
 	struct pt_regs *regs = ((struct die_args *)data)->regs;
-	unsigned long ip = regs->ip - INT3_INSN_SIZE;
 
-	if (event != DIE_INT3 || user_mode(regs))
-		return NOTIFY_DONE;
-	if (READ_ONCE(*(const u8 *)ip) == INT3_INSN_OPCODE) {
-		if (this_cpu_inc_return(again) > AGAIN_MAX)
-			return NOTIFY_DONE;
-		regs->ip = ip;
-		return NOTIFY_STOP;
-	}
-	this_cpu_write(again, 0);
-	if (!emulate(regs, ip))
-		return NOTIFY_DONE;
-	pr_info_ratelimited("stale_int3: at %pS\n", (void *)ip);
-	return NOTIFY_STOP;
+	return event == DIE_INT3 && again(regs) ? NOTIFY_STOP : NOTIFY_DONE;
 }
 
 static struct notifier_block block = { .notifier_call = stale_int3, .priority = INT_MAX };
 
+#ifdef CONFIG_KPROBES_ON_FTRACE
+
+/* Stands in for kprobe_int3_handler(). */
+static notrace int handled(struct pt_regs *regs)
+{
+	return 1;
+}
+
+static notrace void before_kprobes(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
+				   struct ftrace_regs *fregs)
+{
+	if (again((struct pt_regs *)ftrace_regs_get_argument(fregs, 0)))
+		ftrace_regs_set_instruction_pointer(fregs, (unsigned long)handled);
+}
+
+static struct ftrace_ops ops = { .func = before_kprobes, .flags = FTRACE_OPS_FL_IPMODIFY };
+
+static int hook(void)
+{
+	static unsigned char name[] = "kprobe_int3_handler";
+
+	return ftrace_set_filter(&ops, name, strlen(name), 1) ?: register_ftrace_function(&ops);
+}
+
+static void unhook(void)
+{
+	unregister_ftrace_function(&ops);
+}
+
+#else
+
+static int hook(void)
+{
+	return 0;
+}
+
+static void unhook(void)
+{
+}
+
+#endif
+
 static int __init stale_int3_init(void)
 {
-	return register_die_notifier(&block);
+	int error = register_die_notifier(&block);
+
+	if (error)
+		return error;
+	error = hook();
+	if (error)
+		unregister_die_notifier(&block);
+	return error;
 }
 module_init(stale_int3_init);
 
 static void __exit stale_int3_exit(void)
 {
+	unhook();
 	unregister_die_notifier(&block);
 }
 module_exit(stale_int3_exit);

@@ -174,6 +174,8 @@ def upgrade():
     with load:
         # Wait until all fired events are read.
         samples()
+        # Otherwise, the service's files of intervals keep the module loaded.
+        server.reload()
         if not soon(lambda: subprocess.run(["rmmod", "rhist"], capture_output=True, check=False).returncode == 0):
             return False
         fire("run task 0 1 50 50")

@@ -166,16 +166,32 @@ yes "with a sentence" grep -q journal "$work/err"
 umount "$work/full"
 untouched "and nothing is left"
 
+# measuring: a run has all its triggers, and counts: only then is its set_event_pid without a number
+measuring()
+{
+	for dir in "$TRACING"/instances/rhist-*; do
+		grep -qs active "$dir/events/sched/sched_switch/trigger" && ! grep -qs '^[0-9]' "$dir/set_event_pid" && return
+	done
+	return 1
+}
+
+# A run with intervals keeps the module loaded, and goes on.
+$rhist runqlat -i 0.1 -d 3 >/dev/null 2>"$work/err" &
+soon measuring
+no "the module stays while intervals are read" rmmod rhist 2>/dev/null
+wait $!
+is "$? $(cat "$work/err")" "0 " "and the run goes on"
+
 # The module is unloaded while the run measures. Before, its triggers cannot be made.
-$rhist runqlat -i 0.1 >/dev/null 2>"$work/err" &
-measuring() { grep -qs active "$TRACING"/instances/rhist-*/events/sched/sched_switch/trigger; }
+$rhist runqlat >/dev/null 2>"$work/err" &
 soon measuring
 for dir in "$KERNEL" "$TRACING" "$foreign"; do
 	remove_triggers "$dir/events/sched/sched_switch" "$dir/events/sched/sched_waking"
 done
-# Fails while rhist reads a file of the module.
+# Fails while rhist has a file of the module open.
 unloaded() { rmmod rhist 2>/dev/null; }
 if soon unloaded; then
+	kill -s INT $!
 	wait $!
 	is $? 1 "the module goes away: the run fails"
 	yes "with a sentence" [ -s "$work/err" ]

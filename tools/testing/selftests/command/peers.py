@@ -125,9 +125,10 @@ def stacks(text):
 class Peer:
     """A running peer, on a terminal, so that it prints without buffering."""
 
-    def __init__(self, words):
+    def __init__(self, words, program=None):
+        """By default, the program is the tool of bcc with this name."""
         self.words = words
-        program = f"{ROOT}/usr/sbin/{words[0]}-libbpf"
+        program = program or f"{ROOT}/usr/sbin/{words[0]}-libbpf"
         ours, theirs = pty.openpty()
         environment = {**os.environ, "LD_LIBRARY_PATH": f"{ROOT}/usr/lib/x86_64-linux-gnu"}
         self.process = subprocess.Popen([program, *words[1:]], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs,

@@ -16,6 +16,7 @@ import signal
 import subprocess
 import time
 
+from instance import counts_hits, folder_of, until
 from receiver import Receiver, free_port, metrics
 from tap import finish, ok
 
@@ -24,14 +25,6 @@ KERNEL, TRACING = os.environ["KERNEL"], os.environ["TRACING"]
 WORK = f"{os.environ.get('TMPDIR', '/tmp')}/push.{os.getpid()}"
 EVENT = "rhist_events/numbers"
 QUESTION = ["count", EVENT.replace("/", ":"), "--by", "u8", "--dist", "u64,s32"]
-
-
-def until(condition, seconds=20):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise RuntimeError("that takes too long")
-        time.sleep(0.02)
 
 
 class Push:
@@ -47,16 +40,10 @@ class Push:
             raise RuntimeError(self.said())
 
     def folder(self):
-        # The first instance: the cost of a hit is measured in another one.
-        return next(iter(sorted(glob.glob(f"{TRACING}/instances/rhist-{self.process.pid}_*"), key=len)), None)
+        return folder_of(self.process, TRACING)
 
     def is_active(self):
-        path = f"{self.folder()}/events/{self.event}/trigger"
-        if not os.path.exists(path):
-            return False
-        # Hits are counted only after that file is emptied.
-        with open(path, encoding="utf-8") as file, open(f"{self.folder()}/set_event_pid", encoding="utf-8") as tasks:
-            return "[active]" in file.read() and not tasks.read().strip().isdigit()
+        return counts_hits(self.folder(), self.event)
 
     def counted(self):
         """Returns the kernel's counts."""

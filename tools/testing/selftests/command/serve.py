@@ -64,6 +64,16 @@ def jsonl(text):
     return {str(line["keys"][0]): line["values"] for line in lines if line["type"] == "entry"}
 
 
+def readers():
+    """Readers of intervals and cuts of each histogram of the service."""
+    with open(f"{TRACING}/hist_stats", encoding="utf-8") as file:
+        return [tuple(map(int, pair)) for pair in re.findall(r"(\d+) readers of intervals, (\d+) cuts.*instances/rhist-", file.read())]
+
+
+def hits(name="rhist_runs_total_count"):
+    return sum(value for (found, _), value in server.scrape().items() if found == name)
+
+
 # --- check
 
 server.write(CONFIG)
@@ -87,18 +97,18 @@ samples = server.scrape()
 truth = jsonl("total.dist")
 native = server.native()
 wrong = []
-for who, (hits, dist) in truth.items():
+for who, (number, dist) in truth.items():
     got = native["rhist_runs_total", (("next_who", who),)]
     expected = {int(index) + 1: count for index, count in dist["positive"].items()}
     if (got.buckets(), got.schema, got.zero, got.count, got.sum) != (
-            expected, dist["scale"], dist["zero_count"], hits, dist["sum"]):
-        wrong.append((who, got.__dict__, hits, dist))
-    if samples["rhist_runs_total_count", (("next_who", who),)] != hits:
-        wrong.append((who, hits, "classic"))
+            expected, dist["scale"], dist["zero_count"], number, dist["sum"]):
+        wrong.append((who, got.__dict__, number, dist))
+    if samples["rhist_runs_total_count", (("next_who", who),)] != number:
+        wrong.append((who, number, "classic"))
 ok(len(truth) == 4 and not wrong, "native buckets are those of hist_jsonl, with its index and one", *wrong)
 truth = jsonl("change.dist")
 wrong = []
-for task, (hits, dist) in truth.items():
+for task, (_, dist) in truth.items():
     got = native["rhist_plain_change", (("next_task", task),)]
     for sign in ("positive", "negative"):
         if got.buckets(sign) != {int(index) + 1: count for index, count in dist[sign].items()}:
@@ -124,11 +134,22 @@ text = body.decode()
 ok(text.endswith("# EOF\n") and content.startswith("application/openmetrics-text") and "rhist_runs_total_created" in text
    and "# UNIT rhist_waits_seconds seconds" in text, "OpenMetrics", text[-300:])
 
+# --- intervals
+
+before = readers()
+ok(len(before) >= 4 and {number for number, _ in before} == {1}, "the service reads intervals of all histograms", before)
+server.scrape()
+added = [now - then for (_, then), (_, now) in zip(before, readers())]
+ok(len(added) == len(before) and len(set(added)) == 1 and added[0] > 0, "a read cuts all of them", added)
+refused = subprocess.run(["rmmod", "rhist"], capture_output=True, text=True, check=False)
+ok(refused.returncode != 0 and "in use" in refused.stderr, "which keep the module loaded", refused)
+
 # --- the configuration changes
 
 kept = trigger_of("total.dist")
 server.write(CONFIG.replace("limit = 2", "limit = 3").replace("[histogram.plain]", "[histogram.other_plain]"))
 ok(server.reload(), "it reads its configuration again", server.said())
+same({number for number, _ in readers()}, {0}, "and lets go of all intervals")
 server.forget("few", "plain")
 server.runs("runs", "few", "waits", "other_plain")
 same(trigger_of("total.dist"), kept, "what is the same goes on")
@@ -157,6 +178,7 @@ def unloaded():
     return subprocess.run(["rmmod", "rhist"], capture_output=True, check=False).returncode == 0
 
 
+server.reload()
 if soon(unloaded):
     fire("run task 0 1 100 100")
     gone = server.scrape()
@@ -172,6 +194,23 @@ if soon(unloaded):
 else:
     ok(False, "the module can be unloaded")
 
+# --- intervals again
+
+rounds = []
+
+
+def is_cut():
+    """Returns whether all are cut again. Each call fires four times."""
+    fire("run task 0 1 4 4")
+    rounds.append(server.scrape())
+    return {number for number, _ in readers()} == {1}
+
+
+ok(soon(is_cut, 180), "after a minute, it reads intervals again", readers(), server.said())
+fire("run task 0 1 4 4")
+fired = 55 + 4 * len(rounds) + 4
+same(hits(), fired, "and nothing is lost or counted twice")
+
 # --- a user clears a trigger
 
 with open(f"{trigger_of('total.dist')}/trigger", encoding="utf-8") as file:
@@ -181,13 +220,14 @@ os.write(fd, command.replace(" if ", ":clear if ", 1).encode())
 os.close(fd)
 # More of one of the four keys than before.
 fire("run task 0 4 400 400")
-after = server.scrape()
-same(sum(value for (name, _), value in after.items() if name == "rhist_runs_total_count"), 55,
-     "what has come since is not taken for what there was")
-ok("another program cleared a trigger" in server.said() and server.runs("runs", "few", "waits", "plain"), "all are made again", server.said())
+fired += 400
+same(hits(), fired, "what has come since is added to what there was")
+ok("another program cleared a trigger" in server.said() and server.runs("runs", "few", "waits", "plain"), "which is told", server.said())
 fire("run task 0 1 4 4")
-after = server.scrape()
-same(sum(value for (name, _), value in after.items() if name == "rhist_runs_total_count"), 59, "and go on from where they were")
+server.reload()
+fire("run task 0 1 4 4")
+fired += 8
+same(hits(), fired, "and a reload counts on from there")
 
 # --- clients
 
@@ -232,7 +272,6 @@ def scrapes():
 threads = [threading.Thread(target=scrapes) for _ in range(4)]
 for thread in threads:
     thread.start()
-fired = 0
 while any(thread.is_alive() for thread in threads):
     fire("run task 0 1 20 20")
     fired += 20
@@ -241,7 +280,7 @@ for thread in threads:
     thread.join()
 same((len(counts), set(counts)), (4 * ROUNDS, {(200, True)}), f"{4 * ROUNDS} scrapes are answered")
 after = server.scrape()
-same(sum(value for (name, _), value in after.items() if name == "rhist_runs_total_count"), 59 + fired, "all is counted meanwhile")
+same(sum(value for (name, _), value in after.items() if name == "rhist_runs_total_count"), fired, "all is counted meanwhile")
 resident = after["process_resident_memory_bytes", ()] / (1 << 20)
 print(f"# {resident:.1f} MiB, {after['process_cpu_seconds_total', ()]:.2f} s of a CPU")
 ok(resident < 20, "in at most 20 MiB", resident)
@@ -277,10 +316,6 @@ def sent(name):
     return sum(point["asInt"] for metric in found for point in metric["sum"]["dataPoints"])
 
 
-def hits(name="rhist_runs_total_count"):
-    return sum(value for (found, _), value in server.scrape().items() if found == name)
-
-
 os.environ["RHIST_STATE"] = f"{work}/state"
 server.stop()
 port = free_port()
@@ -303,6 +338,7 @@ ok(server.reload() and server.runs("runs", "few", "waits", "plain"), "it reads i
 server.forget("few")
 fire("run task 0 1 2 2")
 ok(soon(lambda: (sent("runs"), sent("few")) == (44, 44)), "all of it arrives", sent("runs"), sent("few"), server.said())
+server.reload()
 if soon(unloaded):
     soon(lambda: server.scrape()["rhist_serve_running", (("histogram", "runs"),)] == 0)
     subprocess.run(["insmod", module], check=True)

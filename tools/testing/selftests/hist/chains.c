@@ -21,22 +21,9 @@
 
 static volatile bool stop;
 
-static const char *in_tree(const char *event, const char *file)
-{
-	return pathf("%s/events/%s/%s", tracing_dir(), event, file);
-}
-
-static void add(const char *event, const char *text)
-{
-	int error = append(in_tree(event, "trigger"), text);
-
-	if (error)
-		ok(false, "%s on %s: %s", text, event, errno_name(error));
-}
-
 static void reset(const char *event)
 {
-	truncate_file(in_tree(event, "trigger"));
+	truncate_file(in_event(event, "trigger"));
 }
 
 static int define(const char *text)
@@ -46,7 +33,7 @@ static int define(const char *text)
 
 static bool idle(const char *event)
 {
-	char *text = slurp(in_tree(event, "trigger"));
+	char *text = slurp(in_event(event, "trigger"));
 	bool is = text && !strncmp(text, "# Available triggers:\n", 22);
 
 	if (!is)
@@ -86,7 +73,7 @@ static struct account account(const char *event)
 		}
 	}
 	free(text);
-	if (read_totals(in_tree(event, "hist"), &t)) {
+	if (read_totals(in_event(event, "hist"), &t)) {
 		a.hits = t.hits;
 		a.entries = t.entries;
 		a.dropped = t.dropped;
@@ -115,7 +102,6 @@ struct order {
 
 #define ORDERS 64
 
-static const char *const contexts[] = { "task", "softirq", "hardirq", "nmi" };
 static int n_cpus, n_contexts = 4;
 
 static void *obey(void *arg)
@@ -198,9 +184,9 @@ static void taken_at_most_once(const char *reference)
 	struct account set, got, once;
 	struct order all[ORDERS];
 
-	add(MODULE "/wake", "hist:keys=key:v=amount:size=128");
-	add(MODULE "/run", pathf("hist:keys=next_key:x=%s:onmatch(" MODULE ".wake).trace(rhist_once,$x):size=128", reference));
-	add("synthetic/rhist_once", "hist:keys=x:size=131072");
+	add_trigger(MODULE "/wake", "hist:keys=key:v=amount:size=128");
+	add_trigger(MODULE "/run", pathf("hist:keys=next_key:x=%s:onmatch(" MODULE ".wake).trace(rhist_once,$x):size=128", reference));
+	add_trigger("synthetic/rhist_once", "hist:keys=x:size=131072");
 	for (int round = 0; round < n_contexts; round++) {
 		int n = orders(all, round, "wake", "run", count);
 
@@ -242,8 +228,8 @@ static void taken_exactly_once(const char *reference)
 	struct order all[ORDERS];
 	struct account got;
 
-	add(MODULE "/beyond", "hist:keys=k:v=k:size=1024");
-	add(MODULE "/stacks", pathf("hist:keys=k:x=%s:size=1024", reference));
+	add_trigger(MODULE "/beyond", "hist:keys=k:v=k:size=1024");
+	add_trigger(MODULE "/stacks", pathf("hist:keys=k:x=%s:size=1024", reference));
 	for (int round = 0; round < rounds; round++) {
 		struct order set = { .event = "beyond", .context = contexts[round % n_contexts], .cpu = round % n_cpus,
 				     .first = 1, .count = keys, .keys = keys };
@@ -272,7 +258,7 @@ static void taken_exactly_once(const char *reference)
  */
 static void *listen(void *arg)
 {
-	const char *own = in_tree("synthetic/rhist_heard", "trigger"), *own_dir = pathf("%s/events/synthetic/rhist_heard", kernel_dir());
+	const char *own = in_event("synthetic/rhist_heard", "trigger"), *own_dir = pathf("%s/events/synthetic/rhist_heard", kernel_dir());
 	const char *theirs = pathf("%s/trigger", own_dir), *enable = pathf("%s/enable", own_dir);
 	struct worker *w = arg;
 
@@ -302,9 +288,9 @@ static void listened(void)
 	struct account got, heard;
 	struct order all[ORDERS];
 
-	add(MODULE "/wake", "hist:keys=key:v=amount:size=128");
-	add(MODULE "/run", "hist:keys=next_key:x=next_key:onmatch(" MODULE ".wake).trace(rhist_heard,$x):size=128");
-	add("synthetic/rhist_heard", "hist:keys=x:size=128");
+	add_trigger(MODULE "/wake", "hist:keys=key:v=amount:size=128");
+	add_trigger(MODULE "/run", "hist:keys=next_key:x=next_key:onmatch(" MODULE ".wake).trace(rhist_heard,$x):size=128");
+	add_trigger("synthetic/rhist_heard", "hist:keys=x:size=128");
 	stop = false;
 	pthread_create(&worker.thread, NULL, listen, &worker);
 	/* until each has come twice */
@@ -352,9 +338,9 @@ static void whole_strings(void)
 	struct order all[ORDERS];
 	char *trace, *p;
 
-	add(MODULE "/strings", "hist:keys=" ONE_KEY ":s=dynamic:size=128");
-	add(MODULE "/stacks", "hist:keys=" ONE_KEY ":onmatch(" MODULE ".strings).trace(rhist_torn,$s):size=128");
-	add("synthetic/rhist_torn", "hist:keys=s:size=128");
+	add_trigger(MODULE "/strings", "hist:keys=" ONE_KEY ":s=dynamic:size=128");
+	add_trigger(MODULE "/stacks", "hist:keys=" ONE_KEY ":onmatch(" MODULE ".strings).trace(rhist_torn,$s):size=128");
+	add_trigger("synthetic/rhist_torn", "hist:keys=s:size=128");
 	truncate_file(pathf("%s/trace", kernel_dir()));
 	append(pathf("%s/events/synthetic/rhist_torn/enable", kernel_dir()), "1");
 	for (int round = 0; round < n_contexts; round++) {
@@ -383,7 +369,7 @@ static void whole_strings(void)
 	}
 	free(trace);
 	ok(lines && !torn, "strings: each of the last %lu is whole", lines);
-	trace = slurp(in_tree("synthetic/rhist_torn", "hist"));
+	trace = slurp(in_event("synthetic/rhist_torn", "hist"));
 	for (lines = torn = 0, p = trace; p && (p = strstr(p, "{ s: ")); lines++) {
 		size_t len;
 
@@ -408,7 +394,7 @@ static void whole_strings(void)
 	all[1] = (struct order){ .event = "stacks", .context = "task", .first = 1, .count = 1, .keys = 1 };
 	fire(&all[0], 1);
 	fire(&all[1], 1);
-	trace = slurp(in_tree("synthetic/rhist_torn", "hist"));
+	trace = slurp(in_event("synthetic/rhist_torn", "hist"));
 	ok(trace && strstr(trace, "{ s: 444444444444444 "), "strings: one that comes afterwards is stored and read");
 	free(trace);
 	reset(MODULE "/stacks");
@@ -431,7 +417,7 @@ struct watched {
  */
 static void watch_once(struct watched *w)
 {
-	char *text = slurp(in_tree(MODULE "/wake", "hist")), *p = text;
+	char *text = slurp(in_event(MODULE "/wake", "hist")), *p = text;
 
 	while (p && (p = strstr(p, "{ key: "))) {
 		unsigned long long key = strtoull(p + strlen("{ key: "), NULL, 10), tracked = 0, amount = 0, who = 0;
@@ -473,7 +459,7 @@ static void saved(const char *handler, const char *label, bool grows)
 	bool right = true;
 	int n;
 
-	add(MODULE "/wake", pathf("hist:keys=key:m=level:%s($m).save(amount,who):size=128", handler));
+	add_trigger(MODULE "/wake", pathf("hist:keys=key:m=level:%s($m).save(amount,who):size=128", handler));
 	stop = false;
 	pthread_create(&reader, NULL, watch, &w);
 	n = orders(all, 0, "wake", "wake", count);
@@ -514,8 +500,8 @@ static void self_feeding(void)
 	struct order all[ORDERS];
 	int n;
 
-	add(MODULE "/wake", "hist:keys=key:w=amount:onmatch(" MODULE ".wake).trace(rhist_self,$w):size=128");
-	add("synthetic/rhist_self", "hist:keys=" ONE_KEY ":w=x:onmatch(synthetic.rhist_self).trace(rhist_self,$w):size=128");
+	add_trigger(MODULE "/wake", "hist:keys=key:w=amount:onmatch(" MODULE ".wake).trace(rhist_self,$w):size=128");
+	add_trigger("synthetic/rhist_self", "hist:keys=" ONE_KEY ":w=x:onmatch(synthetic.rhist_self).trace(rhist_self,$w):size=128");
 	all[0] = (struct order){ .event = "wake", .context = "task", .first = 1, .count = count, .keys = count };
 	fire(all, 1);
 	start = account(MODULE "/wake");
@@ -547,11 +533,11 @@ static void chain(void)
 	char *text;
 	int n;
 
-	add(MODULE "/wake", "hist:keys=key:w=amount:onmatch(" MODULE ".wake).trace(rhist_1,$w):size=128");
+	add_trigger(MODULE "/wake", "hist:keys=key:w=amount:onmatch(" MODULE ".wake).trace(rhist_1,$w):size=128");
 	for (int i = 1; i < DEEP; i++)
-		add(pathf("synthetic/rhist_%d", i),
+		add_trigger(pathf("synthetic/rhist_%d", i),
 		    pathf("hist:keys=x:w=x:onmatch(synthetic.rhist_%d).trace(rhist_%d,$w):size=2048", i, i + 1));
-	add("synthetic/rhist_4", "hist:keys=x:size=2048");
+	add_trigger("synthetic/rhist_4", "hist:keys=x:size=2048");
 	/* the stack of NMIs is too small for all of it */
 	for (int i = 0; i < 3; i++) {
 		all[0] = (struct order){ .event = "wake", .context = contexts[i], .cpu = i % n_cpus, .first = 1, .count = count,
@@ -559,7 +545,7 @@ static void chain(void)
 		fire(all, 1);
 	}
 	a = account("synthetic/rhist_4");
-	text = slurp(in_tree("synthetic/rhist_4", "hist"));
+	text = slurp(in_event("synthetic/rhist_4", "hist"));
 	/* with KASAN, the stack is too small for all of it, too */
 	ok(slow_kernel() ? a.hits <= 3 * count :
 	   a.hits == 3 * count && a.entries == 500 && text && strstr(text, "{ x:       5000 }"),
@@ -598,13 +584,13 @@ static void interrupted(bool strings)
 	struct account start, end;
 	struct order order = { .event = "nested", .context = "task", .first = 1, .count = count, .keys = 100 };
 
-	add(MODULE "/nested", pathf("hist:keys=k:w=k%s:onmatch(" MODULE ".nested).trace(%s1,$w%s):size=2048",
+	add_trigger(MODULE "/nested", pathf("hist:keys=k:w=k%s:onmatch(" MODULE ".nested).trace(%s1,$w%s):size=2048",
 				    strings ? ",c=common_comm" : "", name, param));
 	for (int i = 1; i < DEEP; i++)
-		add(pathf("synthetic/%s%d", name, i),
+		add_trigger(pathf("synthetic/%s%d", name, i),
 		    pathf("hist:keys=x:w=x%s:onmatch(synthetic.%s%d).trace(%s%d,$w%s):size=2048", var, name, i, name,
 			  i + 1, param));
-	add(pathf("synthetic/%s4", name), "hist:keys=x:size=2048");
+	add_trigger(pathf("synthetic/%s4", name), "hist:keys=x:size=2048");
 	fire(&order, 1);
 	start = account(MODULE "/nested");
 	end = account(pathf("synthetic/%s4", name));
@@ -673,13 +659,13 @@ static void deep(void)
 		skip("how deep stacks are used is not known", "stacks");
 		return;
 	}
-	add(MODULE "/strings", "hist:keys=dynamic,common_stacktrace:s=dynamic,st=common_stacktrace,n=common_timestamp:"
+	add_trigger(MODULE "/strings", "hist:keys=dynamic,common_stacktrace:s=dynamic,st=common_stacktrace,n=common_timestamp:"
 	    "onmax($n).save(common_stacktrace,dynamic):onmatch(" MODULE ".strings).trace(rhist_d1,$s,$st,$n):size=2048");
 	for (int i = 1; i < DEEP; i++)
-		add(pathf("synthetic/rhist_d%d", i),
+		add_trigger(pathf("synthetic/rhist_d%d", i),
 		    pathf("hist:keys=s,st.stacktrace:s2=s,st2=st,n2=n:onmax($n2).save(common_stacktrace):"
 			  "onmatch(synthetic.rhist_d%d).trace(rhist_d%d,$s2,$st2,$n2):size=2048", i, i + 1));
-	add("synthetic/rhist_d4", "hist:keys=s,st.stacktrace:n2=n:onmax($n2).save(common_stacktrace):size=2048");
+	add_trigger("synthetic/rhist_d4", "hist:keys=s,st.stacktrace:n2=n:onmax($n2).save(common_stacktrace):size=2048");
 
 	fill_stacks();
 	for (int context = 0; context < n_contexts; context++) {
@@ -760,7 +746,7 @@ static void *change(void *arg)
 
 	while (!stop) {
 		const struct link *link = &links[rand_r(&w->seed) % LINKS];
-		const char *trigger = in_tree(link->event, "trigger");
+		const char *trigger = in_event(link->event, "trigger");
 		int error;
 
 		switch (rand_r(&w->seed) % 8) {
@@ -791,12 +777,12 @@ static void *change(void *arg)
 
 static void *look(void *arg)
 {
-	static const char *const files[] = { "hist", "hist_debug", "hist_jsonl", "trigger" };
+	static const char *const files[] = { "hist", "hist_debug", "hist_jsonl", "hist_delta", "hist_delta_jsonl", "trigger" };
 	struct worker *w = arg;
 
 	while (!stop) {
 		const struct link *link = &links[rand_r(&w->seed) % LINKS];
-		const char *path = in_tree(link->event, files[rand_r(&w->seed) % 4]);
+		const char *path = in_event(link->event, files[rand_r(&w->seed) % 6]);
 		char *text;
 
 		if (rand_r(&w->seed) % 8 == 0)
@@ -878,7 +864,7 @@ static void coming_and_going(long ms)
 
 	/* from the end of the chain */
 	for (int i = LINKS - 1; i >= 0; i--)
-		if (append(in_tree(links[i].event, "trigger"), pathf("!%s", links[i].text)) == -EBUSY)
+		if (append(in_event(links[i].event, "trigger"), pathf("!%s", links[i].text)) == -EBUSY)
 			nothing = false;
 	for (unsigned int i = 0; i < LINKS; i++)
 		nothing = idle(links[i].event) && nothing;
@@ -886,7 +872,7 @@ static void coming_and_going(long ms)
 
 	/* The chain still works. */
 	for (unsigned int i = 0; i < LINKS; i++)
-		add(links[i].event, links[i].text);
+		add_trigger(links[i].event, links[i].text);
 	for (long i = 0; i < n_cpus; i++)
 		pthread_create(&loads[i], NULL, fire_load, (void *)i);
 	sleep_ms(500);
@@ -898,9 +884,9 @@ static void coming_and_going(long ms)
 	ok(define("!rhist_far") == -EBUSY && define("!rhist_lat") == -EBUSY, "its synthetic events cannot be deleted");
 	ok(truncate_file(pathf("%s/synthetic_events", kernel_dir())) == -EBUSY && define("rhist_once u32 x") == -EEXIST,
 	   "nor all, which leaves the others, too");
-	ok(append(in_tree(WAKING, "trigger"), pathf("!%s", links[0].text)) == -EBUSY, "nor its first trigger");
+	ok(append(in_event(WAKING, "trigger"), pathf("!%s", links[0].text)) == -EBUSY, "nor its first trigger");
 	for (int i = LINKS - 1; i >= 0; i--)
-		append(in_tree(links[i].event, "trigger"), pathf("!%s", links[i].text));
+		append(in_event(links[i].event, "trigger"), pathf("!%s", links[i].text));
 	text = slurp(pathf("%s/hist_stats", tracing_dir()));
 	ok(text && !strstr(text, "unresolved"), "in the end there are no triggers with variables");
 	free(text);
@@ -948,7 +934,7 @@ int main(void)
 			interrupted(strings);
 		deep();
 		unload_events();
-		ok(access(in_tree(MODULE "/wake", "trigger"), F_OK), "nothing holds the module of the events");
+		ok(access(in_event(MODULE "/wake", "trigger"), F_OK), "nothing holds the module of the events");
 	}
 	coming_and_going(long_run() ? 120000 : 6000);
 	for (unsigned int i = 0; i < sizeof(synthetic) / sizeof(*synthetic); i++)

@@ -267,6 +267,7 @@ static void rejected(unsigned long per_thread)
 		{ "an expression", "hist:keys=pid if pid == 1 || pid > 2" },
 		{ "a key that is no field", "hist:keys=pid.log2,common_pid if pid != 2" },
 		{ "a key that is a stack", "hist:keys=common_stacktrace if pid != 2" },
+		{ "a stack beside another key", "hist:keys=common_stacktrace,pid if pid != 2" },
 		{ "a name of a task", "hist:keys=pid if COMM != \"-\" && pid != 2" },
 		{ "a variable is set", "hist:keys=pid:ts0=common_timestamp.usecs if pid != 2" },
 	};

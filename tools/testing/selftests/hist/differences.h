@@ -132,6 +132,12 @@ static bool longer_lists(const struct question *q)
 	return false;
 }
 
+/* Returns true for keys that are too long for C, one of them a stack. */
+static bool long_with_stack(const struct question *q)
+{
+	return q->c.error && !logged(&q->c, "error: ") && strcasestr(q->before, "stack") && strchr(q->before, ',');
+}
+
 static bool constant_quotient(const struct question *q)
 {
 	return number_behind(q->before, "/");
@@ -308,6 +314,8 @@ static struct difference {
 	  .ceiling = { 1, NULL } },
 	{ "More than 3 keys or 2 values", "C refuses them", .answers = longer_lists,
 	  .ceiling = { 19, NULL } },
+	{ "Long keys with a stack", "C refuses them", .answers = long_with_stack,
+	  .ceiling = { 31, NULL } },
 	{ "Percentages of 2^32 hundredths and more", "C shows the low 32 bits of them", .shows = many_percent,
 	  .ceiling = { 0, "sums of these events do not wrap to so little" } },
 	{ "x=a+b,y=$x", "C has cut the text of x by then", .answers = cut_definition, .shows = cut_definition,

@@ -20,7 +20,7 @@ enum verdict {
 
 /* A synthetic event with fields named like rhist's extensions. */
 #define BEYOND "synthetic/beyond"
-#define BEYOND_FIELDS "beyond u64 min; u64 max; u64 avg; u64 dist; u64 on; u64 unit; u64 limit; u64 quantiles; u64 buckets"
+#define BEYOND_FIELDS "beyond u64 min; u64 max; u64 avg; u64 dist; u64 on; u64 unit; u64 limit; u64 quantiles; u64 buckets; u64 expire; u64 full; u64 taken; u64 other"
 
 static const struct text {
 	enum verdict verdict;
@@ -108,6 +108,10 @@ static const struct text {
 	T(OURS, "hist:keys=pid:vals=pid.max:sort=pid.max"), T(OURS, "hist:keys=pid:vals=pid.max:sort=pid.max.descending"),
 	T(OURS, "hist:keys=pid:vals=pid.dist:sort=pid.p99.9.descending"), T(OURS, "hist:keys=pid:vals=(pid+1).dist:sort=(pid+1).avg"),
 	T(OURS, "hist:keys=pid:vals=pid.dist:sort=pid.min,pid.p50"),
+	T(OURS, "hist:keys=pid:size=65..129"), T(OURS, "hist:size=0x80..1048576:keys=pid"), T(OURS, "hist:keys=pid:expire(1s)"),
+	T(OURS, "hist:keys=pid:expire(8760h)"), T(OURS, "hist:keys=pid:x=pid:expire(taken)"), T(OURS, "hist:keys=pid:x=pid:expire(90m,taken)"),
+	T(OURS, "hist:keys=pid:full(other)"), T(OURS, "hist:keys=pid:full(recycle)"), T(OURS, "hist:keys=pid:full(recycle,other)"),
+	T(OURS, "hist:keys=pid:size=128..256:expire(1500ms):full(other)"),
 	T(SAME, "hist:keys=pid.dist"), T(SAME, "hist:keys=pid.min"), T(SAME, "hist:keys=pid:x=pid.dist"), T(SAME, "hist:keys=pid:vals=pid.log2=3"),
 	T(SAME, "hist:keys=pid:vals=pid.dist=6"), T(SAME, "hist:keys=pid:vals=pid.dist="), T(SAME, "hist:keys=pid:vals=pid.dist=x"),
 	T(SAME, "hist:keys=pid.log2="), T(SAME, "hist:keys=pid.log2=6"), T(SAME, "hist:keys=pid:vals=pid.minimum"),
@@ -116,12 +120,22 @@ static const struct text {
 	T(SAME, "hist:keys=pid:quantiles(50)"), T(SAME, "hist:keys=pid:buckets(8)"), T(SAME, "hist:keys=pid:on(common_pid)"),
 	T(SAME, "hist:keys=pid:on(pid"), T(SAME, "hist:keys=pid:vals=()"), T(SAME, "hist:keys=(pid)"),
 	T(SAME, "hist:keys=pid:x=(pid)"),
+	T(SAME, "hist:keys=pid:size=128.."), T(SAME, "hist:keys=pid:size=..128"), T(SAME, "hist:keys=pid:size=64..128"),
+	T(SAME, "hist:keys=pid:size=128..128"), T(SAME, "hist:keys=pid:size=128..1048577"), T(SAME, "hist:keys=pid:size=128...256"),
+	T(SAME, "hist:keys=pid:size=128..18446744073709551616"), T(SAME, "hist:keys=pid:size=18446744073709551616..256"),
+	T(SAME, "hist:keys=pid:expire()"), T(SAME, "hist:keys=pid:expire"), T(SAME, "hist:keys=pid:expire(0s)"),
+	T(SAME, "hist:keys=pid:expire(999ms)"), T(SAME, "hist:keys=pid:expire(8761h)"), T(SAME, "hist:keys=pid:expire(60)"),
+	T(SAME, "hist:keys=pid:expire(60us)"), T(SAME, "hist:keys=pid:expire(18446744073709551617s)"), T(SAME, "hist:keys=pid:expire(taken)"),
+	T(SAME, "hist:keys=pid:expire(60s"), T(SAME, "hist:keys=pid:full()"), T(SAME, "hist:keys=pid:full(drop)"),
+	T(SAME, "hist:keys=pid:full(other,other)"), T(SAME, "hist:keys=pid:full"),
 	T(SAME, "hist:keys=nosuch.ips"), T(SAME, "hist:keys=pid.strings"), T(SAME, "hist:keys=pid if pid.ip == 1.2.3.4"),
 	/* The same with fields of these names. */
 	ON(BEYOND, OURS, "hist:keys=min:vals=min.min,max.max,dist.dist,avg.avg"), ON(BEYOND, OURS, "hist:keys=limit:limit(5)"),
 	ON(BEYOND, OURS, "hist:keys=on:vals=dist.dist:unit(s):quantiles(5):buckets(2)"), ON(BEYOND, OURS, "hist:keys=unit.log2=2"),
 	ON(BEYOND, OURS, "hist:keys=dist:vals=(quantiles-buckets).max"), ON(BEYOND, SAME, "hist:keys=min:on(on)"),
 	ON(BEYOND, TAKEN, "hist:keys=on,unit,limit:vals=min,max:sort=min"), ON(BEYOND, TAKEN, "hist:keys=on:quantiles=quantiles:limit=limit,unit=unit"),
+	ON(BEYOND, OURS, "hist:keys=expire:taken=taken:expire(taken):full(other)"),
+	ON(BEYOND, TAKEN, "hist:keys=expire,full,other:vals=taken:sort=full"), ON(BEYOND, TAKEN, "hist:keys=other:expire=expire,full=full:taken=taken"),
 	ON(BEYOND, TAKEN, "hist:keys=dist:min=min.hex,max=max:sort=dist.descending"),
 	/* values */
 	T(SAME, "hist:keys=pid:vals=nosuch"), T(SAME, "hist:keys=pid:vals=pid,nosuch"), T(SAME, "hist:keys=pid:vals=pid.sym"),

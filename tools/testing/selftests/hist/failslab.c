@@ -8,6 +8,7 @@
 #include <poll.h>
 
 #include "fail_nth.h"
+#include "intervals.h"
 
 struct target {
 	const char *event, *text, *second;
@@ -34,6 +35,9 @@ static const struct target targets[] = {
 	  .second = "hist:name=rhist_n:keys=pid*2+1,common_pid.execname:size=128" },
 	/* Accepted by the kernel's own file, and by ours */
 	{ .event = GETPGID, .text = "hist:keys=pid:size=128", .second = "disable_hist:sched:sched_waking:5 if pid == 3" },
+	/* the next table, and the elements of other */
+	{ .event = GETPGID, .text = "hist:keys=pid:vals=pid.dist:size=128..1024:full(other)",
+	  .second = "hist:keys=common_pid:v=pid:size=128:expire(taken,1h):full(recycle)" },
 	{ .event = "synthetic/rhist_n", .text = "hist:keys=a:size=128" },
 	{ .event = "ftrace/print", .text = "hist:keys=common_comm:size=128" },
 	{ .event = IN_INSTANCE "ftrace/print", .text = "hist:keys=common_comm:size=128" },
@@ -365,6 +369,110 @@ static void ask(const char *path)
 	   path + strlen(tracing_dir()) + 1, n - 1);
 }
 
+/* --- intervals */
+
+/* Reads a round whose n-th allocation fails, and goes on where the read has failed. */
+static const char *read_on(int fd, int n, bool *fired, int *error)
+{
+	static char text[1 << 18];
+	ssize_t used = 0, got;
+
+	*error = 0;
+	fail(n);
+	while ((got = read(fd, text + used, sizeof(text) - 1 - used)) > 0)
+		used += got;
+	if (got < 0)
+		*error = -errno;
+	*fired = failed();
+	while (got) {
+		got = read(fd, text + used, sizeof(text) - 1 - used);
+		if (got < 0)
+			return NULL;
+		used += got;
+	}
+	text[used] = 0;
+	return text;
+}
+
+/* Readers of the first histogram in hist_stats that has had one; -1 without. */
+static int readers_there(void)
+{
+	char *text = slurp(pathf("%s/hist_stats", tracing_dir())), *at = text ? strstr(text, " readers of intervals") : NULL;
+	int n = -1;
+
+	while (at && at > text && at[-1] != ' ')
+		at--;
+	if (at)
+		n = atoi(at);
+	free(text);
+	return n;
+}
+
+/* Intervals lose nothing when a read or an open fails. */
+static void intervals(const char *trigger)
+{
+	char *file = strdup(pathf("%s/events/" GETPGID "/trigger", tracing_dir()));
+	char *path = strdup(pathf("%s/events/" GETPGID "/hist_delta_jsonl", tracing_dir()));
+	int fd = open(path, O_RDONLY | O_CLOEXEC), n, error, refused = 0, others = 0, wrong = 0;
+	struct accounts accounts = { 0 };
+	unsigned long hits = 0;
+	bool fired = true;
+
+	/* The first read makes a reader of the histogram, later ones do not. */
+	for (n = 1; n < MOST && fired; n++) {
+		struct part p;
+
+		truncate_file(file);
+		close(fd);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		append(file, trigger);
+		syscall(SYS_getpgid, 7);
+		if ((!part_of(read_on(fd, n, &fired, &error), &p) || p.hits != 1) && !wrong++)
+			note("allocation %d: %s", n, errno_name(error));
+		refused += error == -ENOMEM;
+		others += error && !excused(error);
+	}
+	ok(!wrong && !others && refused > 3 && n < MOST,
+	   "the first interval of %s has all hits, whichever of %d allocations fails, %d of them with ENOMEM", trigger, n - 1, refused);
+	close(fd);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	refused = others = wrong = 0;
+	for (n = 1, fired = true; n < MOST && fired; n++) {
+		const char *text, *mistake;
+
+		for (int i = 0; i < 3; i++, hits++)
+			syscall(SYS_getpgid, n + i);
+		text = read_on(fd, n, &fired, &error);
+		mistake = text ? add_text(&accounts, text) : strerror(errno);
+		if (mistake && !wrong++)
+			note("allocation %d: %s, %s", n, errno_name(error), mistake);
+		refused += error == -ENOMEM;
+		others += error && !excused(error);
+	}
+	ok(!wrong && !others && refused && n < MOST && accounts.n == 1 && sum_named(&accounts.all[0], "hits") == (long long)hits,
+	   "its intervals lose none of %lu hits, whichever of %d allocations fails, %d of them with ENOMEM", hits, n - 1, refused);
+	refused = others = 0;
+	for (n = 1, fired = true; n < MOST && fired; n++) {
+		int second;
+
+		fail(n);
+		second = open(path, O_RDONLY | O_CLOEXEC);
+		error = second < 0 ? -errno : 0;
+		fired = failed();
+		refused += error == -ENOMEM;
+		others += error && !excused(error);
+		if (second >= 0)
+			close(second);
+	}
+	ok(!others && refused > 3 && n < MOST && readers_there() == 1, "a second file is opened or not, whichever of %d allocations fails",
+	   n - 1);
+	free_accounts(&accounts);
+	close(fd);
+	truncate_file(file);
+	free(file);
+	free(path);
+}
+
 static bool counts(const struct target *t)
 {
 	struct totals totals;
@@ -445,6 +553,9 @@ int main(void)
 			ok(!append(file, pathf("!%s", t->referred)) && unused(t->other), "nothing is left on %s", t->other);
 		}
 	}
+	intervals("hist:keys=pid:vals=pid.max,pid.dist:size=128");
+	intervals("hist:keys=common_pid:m=pid:onmax($m).save(pid):size=128");
+	intervals("hist:keys=pid:vals=pid.max,pid.dist:size=128..65536:expire(1h):full(other)");
 	look_up(pathf("%s/events/irq/irq_handler_entry/hist", tracing_dir()), 0);
 	look_up(pathf("%s/events/irq/irq_handler_entry/trigger", tracing_dir()), 0);
 	look_up(pathf("%s/events/irq/irq_handler_entry/format", tracing_dir()), 0);

@@ -73,9 +73,9 @@ started=$(date +%s)
 list() { (cd "$1" && find . -mindepth 3 -maxdepth 3 -printf '%P %y %m\n' | sort); }
 list "$KERNEL/events" >"$work/kernel"
 list events >"$work/ours"
-# names FILE: prints such a list without hist_debug, which the kernel may lack, and hist_jsonl,
-# which it always lacks
-names() { sed '/\/hist_debug /d; /\/hist_jsonl /d; s/ [0-7]*$//' "$1" | if have_c; then cat; else grep -v '/hist '; fi; }
+# names FILE: prints such a list without hist_debug, which the kernel may lack, and the files that
+# it always lacks
+names() { sed '/\/hist_debug /d; /\/hist_jsonl /d; /\/hist_delta /d; /\/hist_delta_jsonl /d; /^rhist\/sample\/frequency /d; s/ [0-7]*$//' "$1" | if have_c; then cat; else grep -v '/hist '; fi; }
 # modes NAME: how many of our files have which mode
 modes() { sed -n "s,.*/$1 f ,,p" "$work/ours" | sort | uniq -c | tr -s ' '; }
 triggers=$(grep -c '/trigger ' "$work/kernel") hists=$(grep -c '/hist ' "$work/kernel")
@@ -94,11 +94,13 @@ elif [ "$TRACING" = "$KERNEL" ]; then
 else
 	ok 1 "hist_debug: mode 440, as many as the kernel has hist"
 fi
-if [ "$TRACING" = "$KERNEL" ]; then
-	skip "hist_jsonl: mode 440, as many as the kernel has hist" "this is not rhist"
-else
-	is "$(modes hist_jsonl)" " $hists 440" "hist_jsonl: mode 440, as many as the kernel has hist"
-fi
+for file in hist_jsonl hist_delta hist_delta_jsonl; do
+	if [ "$TRACING" = "$KERNEL" ]; then
+		skip "$file: mode 440, as many as the kernel has hist" "this is not rhist"
+	else
+		is "$(modes $file)" " $hists 440" "$file: mode 440, as many as the kernel has hist"
+	fi
+done
 is "$(stat -c '%a %F %U' events events/sched events/sched/sched_switch events/sched/sched_switch/enable \
 	events/sched/sched_switch/format events/enable events/sched/filter)" \
 	"$(cd "$KERNEL" && stat -c '%a %F %U' events events/sched events/sched/sched_switch \

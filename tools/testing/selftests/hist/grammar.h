@@ -313,6 +313,7 @@ static void hist(struct text *text, const struct fields *fields, bool wild)
 		"size=-1", "sort=", "sort=,", "keys=", "vals=", "vals=hitcount", "values=hitcount", "val=hitcount,hitcount",
 		"name=", "clock=", "clock=nosuch", "clock= mono ", "x=", "=", "=x", "onmatch", "onmax", "keys=nosuch", "Pause",
 		"key=pid", "sizes=128", " pause", "pause ", "nohitcount=1", "keys=common_cpu", "size=128,256", "if", "=,=",
+		"size=..", "expire", "expire(", "expire(0)", "full", "full()", "full(x)",
 	};
 	struct text tokens[12], keys = { 0 }, values = { 0 };
 	unsigned int count = 0;

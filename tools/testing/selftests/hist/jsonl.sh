@@ -242,6 +242,47 @@ tick = 20000000
 print(before[0] - tick <= header["realtime_ns"] <= after[0] + tick, before[1] - tick <= header["monotonic_ns"] <= after[1] + tick)
 print(header["boot_id"] == open("/proc/sys/kernel/random/boot_id").read().strip())' task/task_rename/hist_jsonl)" "True True
 True" "the times, and the boot id"
+is "$(py 'import ctypes
+import time
+event, number = sys.argv[1], int(sys.argv[2])
+trigger = "hist:keys=pid"
+# As above.
+tick = 20000000
+
+def now():
+	return time.clock_gettime_ns(time.CLOCK_BOOTTIME), time.time_ns()
+
+def during(step):
+	"""Takes a step. Returns a function that tells whether a time lies in it."""
+	time.sleep(0.05)
+	before = now()
+	step()
+	after = now()
+	return lambda said, clock=0: before[clock] - tick <= said <= after[clock] + tick
+
+def command(attribute):
+	with open(event + "/trigger", "a", encoding="utf-8") as file:
+		file.write(trigger + attribute + " if pid >= 1000")
+
+def hit(pid):
+	return during(lambda: ctypes.CDLL(None).syscall(number, ctypes.c_ulong(pid)))
+
+def begins(histogram, created, hits):
+	begin = histogram.header["begin"]
+	yield created(begin["boottime_ns"]) and created(begin["realtime_ns"], 1)
+	for entry in histogram.entries:
+		pid, = entry["keys"]
+		yield pid, hits[pid](entry["begin_boottime_ns"])
+
+created = during(lambda: command(""))
+hits = {1000: hit(1000), 1001: hit(1001)}
+hit(1000)
+print(*begins(*histograms(event + "/hist_jsonl"), created, hits))
+created = during(lambda: command(":clear"))
+hits = {1000: hit(1000)}
+print(*begins(*histograms(event + "/hist_jsonl"), created, hits))' $GETPGID_EVENT $GETPGID)" "True (1001, True) (1000, True)
+True (1000, True)" "a histogram begins when it is created or cleared, an entry with the first hit of its key"
+: >$GETPGID_EVENT/trigger
 is "$(cat sched/sched_waking/hist_jsonl)" "" "without a trigger it is empty"
 echo 'hist:keys=pid' >sched/sched_waking/trigger
 is "$(py 'histogram, = histograms(sys.argv[1])

@@ -42,7 +42,7 @@ compare()
 		is "$(io open "$TRACING/$dir" d)" "$(io open "$KERNEL/$dir" d)" "$1: $dir"
 		is "$(stat -c %A "$TRACING/$dir")" "$(stat -c %A "$KERNEL/$dir")" "$1: mode of $dir"
 	done
-	is "$(ls "$TRACING/$GETPGID_EVENT" | grep -vx -e hist_debug -e hist_jsonl)" \
+	is "$(ls "$TRACING/$GETPGID_EVENT" | grep -vx -e hist_debug -e hist_jsonl -e hist_delta -e hist_delta_jsonl)" \
 		"$(ls "$KERNEL/$GETPGID_EVENT" | grep -vx hist_debug)" \
 		"$1: names are listed"
 }
@@ -54,6 +54,7 @@ open_all()
 {
 	exec 3>>"$KERNEL/$GETPGID_EVENT/trigger" 4<"$KERNEL/$GETPGID_EVENT/trigger" 5<"$KERNEL/$GETPGID_EVENT/hist"
 	exec 6>>"$TRACING/$GETPGID_EVENT/trigger" 7<"$TRACING/$GETPGID_EVENT/trigger" 8<"$TRACING/$GETPGID_EVENT/hist"
+	exec 9<"$TRACING/$GETPGID_EVENT/hist_delta"
 }
 # The example program of the documentation, with an event of its own, in the file that it finds.
 program() { "$OUT/request" 1 >/dev/null 2>&1; }
@@ -83,7 +84,8 @@ open_all
 echo confidentiality >$LOCK
 yes "the kernel keeps its secrets" grep -q '\[confidentiality\]' $LOCK
 compare confidentiality
-for file in "$GETPGID_EVENT/hist_debug" "$GETPGID_EVENT/hist_jsonl" hist_stats; do
+for file in "$GETPGID_EVENT/hist_debug" "$GETPGID_EVENT/hist_jsonl" "$GETPGID_EVENT/hist_delta" "$GETPGID_EVENT/hist_delta_jsonl" \
+	hist_stats; do
 	is "$(io open "$TRACING/$file" r)" EPERM "confidentiality: $file, which this kernel does not have: EPERM"
 done
 is "$(io open "$TRACING/$GETPGID_EVENT/trigger" r) $(io open "$TRACING/$GETPGID_EVENT/hist" r)" "EPERM EPERM" \
@@ -106,10 +108,12 @@ cat <&5 >"$work/c"
 cat <&8 >"$work/ours"
 is "$(entries "$work/ours")" "$(entries "$work/c")" "confidentiality: open histograms are read"
 is "$(total Hits "$work/ours")" 7 "confidentiality: and have gone on to count"
+cat <&9 >"$work/ours"
+is "$(total Hits "$work/ours")" 4 "confidentiality: open intervals are read"
 cat <&4 >"$work/c"
 is "$(io writefd 3 "!$hist")" OK "confidentiality: the kernel's open trigger removes its histogram"
 is "$(cat <&7)" "$(cat "$work/c")" "confidentiality: an open trigger is read when that is gone"
 is "$(io writefd 6 "!$hist")" OK "confidentiality: an open trigger removes its histogram"
-exec 3>&- 4<&- 5<&- 6>&- 7<&- 8<&-
+exec 3>&- 4<&- 5<&- 6>&- 7<&- 8<&- 9<&-
 is "$(io open "$TRACING/$GETPGID_EVENT/trigger" r)" EPERM "confidentiality: what is closed stays closed"
 finish

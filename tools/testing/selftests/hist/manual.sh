@@ -173,7 +173,7 @@ clean
 # --- its limits
 
 switch=events/sched/sched_switch
-is "$(sed -n '/^\.SS Limits/,/^\.SH/s/^[0-9]*$/&/p' "$pages/rhist-hist.7" | tr '\n' ' ')" "8 8 2 16 8 3 64 2097152 255 31 16 4095 " \
+is "$(sed -n '/^\.SS Limits/,/^\.SH/s/^[0-9]*$/&/p' "$pages/rhist-hist.7" | tr '\n' ' ')" "8 8 2 16 8 3 64 2097152 255 31 16 32 4095 " \
 	"rhist-hist(7) has them"
 # repeat N TEXT: with the number in the place of %d
 repeat() { awk -v n="$1" -v text="$2" 'BEGIN { while (i++ < n) { line = text; gsub(/%d/, i, line); printf "%s", line } }'; }
@@ -209,9 +209,24 @@ limit "16 variables with those of save()" $trigger "hist:keys=prev_pid$(repeat 1
 limit "3 operators" $trigger hist:keys=prev_pid:v=next_pid+1+2+3 hist:keys=prev_pid:v=next_pid+1+2+3+4
 limit "131072 entries" $trigger hist:keys=prev_pid:size=131072 hist:keys=prev_pid:size=131073
 limit "65 entries" $trigger hist:keys=prev_pid:size=65 hist:keys=prev_pid:size=64
+limit "1048576 entries after growth" $trigger hist:keys=prev_pid:size=65..1048576 hist:keys=prev_pid:size=65..1048577
+limit "1 s without hits" $trigger "hist:keys=prev_pid:expire(1s)" "hist:keys=prev_pid:expire(999ms)"
+limit "8760 hours without hits" $trigger "hist:keys=prev_pid:expire(8760h)" "hist:keys=prev_pid:expire(31536001s)"
 limit "255 characters in a filter" $trigger "hist:keys=prev_pid if prev_comm == \"$(repeat 255 x)\"" \
 	"hist:keys=prev_pid if prev_comm == \"$(repeat 256 x)\""
 limit "4095 bytes" $trigger "hist:keys=next_pid if prev_pid == 1$(printf %4058s)" "hist:keys=next_pid if prev_pid == 1$(printf %4060s)"
+
+echo hist:keys=prev_pid >>$trigger
+is "$(python3 -c '
+import errno, os, sys
+files = []
+try:
+	while True:
+		files.append(os.open(sys.argv[1], os.O_RDONLY | os.O_NONBLOCK))
+except OSError as error:
+	print(len(files), errno.errorcode[error.errno])' $switch/hist_delta)" "32 EUSERS" "at most 32 readers of intervals"
+clean
+
 limit "64 fields" synthetic_events "rhist_limit$(repeat 64 ' u64 f%d;')" "rhist_limit$(repeat 65 ' u64 f%d;')"
 limit "char[256]" synthetic_events "rhist_limit char[256] text" "rhist_limit char[257] text"
 
@@ -226,8 +241,10 @@ clean
 # A text has all of its bytes in the key, or 256 if its length varies.
 echo "rhist_limit char[] any; char[240] text; char[248] more; u64 n" >>synthetic_events
 limit "504 bytes of texts" events/synthetic/rhist_limit/trigger hist:keys=any,text,n hist:keys=any,more,n
-limit "504 bytes with a stack" events/synthetic/rhist_limit/trigger hist:keys=common_comm,common_stacktrace \
-	hist:keys=common_comm,common_stacktrace,n
+limit "504 bytes with a stack" events/synthetic/rhist_limit/trigger hist:keys=common_comm,common_stacktrace:v=n \
+	hist:keys=common_comm,common_stacktrace,n:v=n
+limit "504 bytes with numbers of stacks" events/synthetic/rhist_limit/trigger hist:keys=text,common_stacktrace,any \
+	hist:keys=text,common_stacktrace,any,n
 clean
 echo 'hist:keys=prev_pid:v0=next_pid' >>$trigger
 n=0

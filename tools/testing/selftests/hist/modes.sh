@@ -64,9 +64,11 @@ clean()
 # --- as they are
 
 is "$(ours $outside $below $own $top_own)" "$(kernels $outside $below $own $top_own)" "modes and owners are the kernel's"
-is "$(ours hist_stats user_events_status $EVENT/hist_jsonl)" "hist_stats 0:0 440
+is "$(ours hist_stats user_events_status $EVENT/hist_jsonl $EVENT/hist_delta $EVENT/hist_delta_jsonl)" "hist_stats 0:0 440
 user_events_status 0:0 440
-$EVENT/hist_jsonl 0:0 440" "and those of what the kernel does not have"
+$EVENT/hist_jsonl 0:0 440
+$EVENT/hist_delta 0:0 440
+$EVENT/hist_delta_jsonl 0:0 440" "and those of what the kernel does not have"
 
 # --- changes to the kernel's files
 
@@ -107,7 +109,7 @@ is "$(ours tracing_on) $(kernels tracing_on)" "tracing_on 0:0 640 tracing_on 0:0
 # --- rhist's own files keep a mode or owner that is set, as the kernel's do
 
 number=$(stat -c %i $OTHER/trigger)
-for path in $own $top_own hist_stats $EVENT/hist_jsonl; do
+for path in $own $top_own hist_stats $EVENT/hist_jsonl $EVENT/hist_delta; do
 	was=$(stat -c '%u:%g %a' $path)
 	chown $USER:$GROUP $path && chmod 604 $path
 	if [ -e "$KERNEL/$path" ]; then

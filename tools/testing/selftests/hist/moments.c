@@ -10,11 +10,6 @@
 
 static const char *const trace_event = "syscalls/sys_enter_getpgid";
 
-static const char *in_tree(const char *event, const char *file)
-{
-	return pathf("%s/events/%s/%s", tracing_dir(), event, file);
-}
-
 static const char *in_kernel(const char *event, const char *file)
 {
 	return pathf("%s/events/%s/%s", kernel_dir(), event, file);
@@ -111,16 +106,16 @@ static void stack_of(const struct kind *kind, bool with_c)
 	bool good;
 	int stacks;
 
-	if (append(in_tree(kind->event, "trigger"), trigger)) {
+	if (append(in_event(kind->event, "trigger"), trigger)) {
 		ok(false, "%s: stack%s", kind->name, with);
 		return;
 	}
 	if (with_c)
 		append(in_kernel(kind->event, "trigger"), trigger);
 	fire();
-	ours = entries(in_tree(kind->event, "hist"));
+	ours = entries(in_event(kind->event, "hist"));
 	c = with_c ? entries(in_kernel(kind->event, "hist")) : NULL;
-	append(in_tree(kind->event, "trigger"), pathf("!%s", trigger));
+	append(in_event(kind->event, "trigger"), pathf("!%s", trigger));
 	if (with_c)
 		append(in_kernel(kind->event, "trigger"), pathf("!%s", trigger));
 	stacks = check_stacks(kind, ours, &good);
@@ -169,7 +164,7 @@ static void stack_traced(const struct kind *kind)
 	char *text;
 	bool good;
 
-	append(in_tree(kind->event, "trigger"), trigger);
+	append(in_event(kind->event, "trigger"), trigger);
 	fire();
 	append(filter, SYS_FUNCTION("getpgid"));
 	for (unsigned int i = 0; i < sizeof(tracers) / sizeof(*tracers); i++) {
@@ -186,14 +181,14 @@ static void stack_traced(const struct kind *kind)
 		fire();
 		fired += 3;
 		append(current, "nop");
-		text = slurp(in_tree(kind->event, "hist"));
+		text = slurp(in_event(kind->event, "hist"));
 		parse_totals(text, &t);
 		ok(check_stacks(kind, text, &good) == 1 && good && t.hits == fired,
 		   "%s: the stack is the same with the tracer %s", kind->name, tracers[i]);
 		free(text);
 	}
 	truncate_file(filter);
-	append(in_tree(kind->event, "trigger"), pathf("!%s", trigger));
+	append(in_event(kind->event, "trigger"), pathf("!%s", trigger));
 }
 
 static void stacks(void)
@@ -231,19 +226,19 @@ static void stored_stack(void)
 		ok(false, "an event with a stack can be made: %s", errno_name(errno));
 		return;
 	}
-	ok(!append(in_tree(event, "trigger"), trigger), "a stack in a record is a key");
+	ok(!append(in_event(event, "trigger"), trigger), "a stack in a record is a key");
 	append(in_kernel(event, "trigger"), trigger);
 	fire();
-	ours = entries(in_tree(event, "hist"));
+	ours = entries(in_event(event, "hist"));
 	c = entries(in_kernel(event, "hist"));
 	if (!ok(*ours && !strcmp(ours, c), "a stack in a record: entries are C's"))
 		note_difference(c, ours);
-	line = slurp(in_tree(event, "trigger"));
+	line = slurp(in_event(event, "trigger"));
 	ok(!strcmp(line, "hist:keys=stack.stacktrace:vals=hitcount:sort=hitcount:size=128 [active]\n"),
 	   "a stack in a record: the trigger's line");
 	free(line);
-	ok(append(in_tree(event, "trigger"), "hist:keys=stack") == -EEXIST, "it is the same without the modifier");
-	ok(!append(in_tree(event, "trigger"), pathf("!%s", trigger)), "and is removed");
+	ok(append(in_event(event, "trigger"), "hist:keys=stack") == -EEXIST, "it is the same without the modifier");
+	ok(!append(in_event(event, "trigger"), pathf("!%s", trigger)), "and is removed");
 	append(in_kernel(event, "trigger"), pathf("!%s", trigger));
 	append(in_kernel("syscalls/sys_exit_getpgid", "trigger"), pathf("!%s", leave));
 	append(in_kernel("syscalls/sys_enter_getpgid", "trigger"), pathf("!%s", enter));
@@ -270,7 +265,7 @@ static int three(const char *clock, const char *unit, unsigned long long t[3])
 	const char *trigger = pathf("hist:keys=common_timestamp%s:sort=common_timestamp:size=128:clock=%s if common_pid == %d",
 				    unit, clock, getpid());
 	char *text;
-	int n = 0, error = append(in_tree(trace_event, "trigger"), trigger);
+	int n = 0, error = append(in_event(trace_event, "trigger"), trigger);
 
 	if (error)
 		return error;
@@ -278,17 +273,17 @@ static int three(const char *clock, const char *unit, unsigned long long t[3])
 		syscall(SYS_getpgid, 0);
 		sleep_ms(i ? 0 : 30);
 	}
-	text = entries(in_tree(trace_event, "hist"));
+	text = entries(in_event(trace_event, "hist"));
 	n = times(text, t, 3);
 	free(text);
-	text = slurp(in_tree(trace_event, "trigger"));
+	text = slurp(in_event(trace_event, "trigger"));
 	if (!strstr(text, pathf(":size=128:clock=%s if ", clock)))
 		n = -1;
 	*strchrnul(text, '[') = 0;
-	if (append(in_tree(trace_event, "trigger"), pathf("!%s", text)))
+	if (append(in_event(trace_event, "trigger"), pathf("!%s", text)))
 		n = -1;
 	free(text);
-	text = slurp(in_tree(trace_event, "trigger"));
+	text = slurp(in_event(trace_event, "trigger"));
 	if (*text != '#')
 		n = -1;
 	free(text);
@@ -362,10 +357,10 @@ static void instance(void)
 {
 	char *before = slurp(pathf("%s/trace_clock", kernel_dir())), *after;
 
-	append(in_tree(trace_event, "trigger"), "hist:keys=common_timestamp:clock=mono:size=128");
+	append(in_event(trace_event, "trigger"), "hist:keys=common_timestamp:clock=mono:size=128");
 	after = slurp(pathf("%s/trace_clock", kernel_dir()));
 	ok(!strcmp(before, after), "the clock of the instance stays");
-	append(in_tree(trace_event, "trigger"), "!hist:keys=common_timestamp");
+	append(in_event(trace_event, "trigger"), "!hist:keys=common_timestamp");
 	free(before);
 	free(after);
 }
@@ -382,10 +377,10 @@ static void agreed(void)
 	int n[2];
 
 	for (int i = 0; i < 2; i++)
-		append(in_tree(trace_event, "trigger"), triggers[i]);
+		append(in_event(trace_event, "trigger"), triggers[i]);
 	for (int i = 0; i < 100; i++)
 		syscall(SYS_getpgid, 0);
-	text = slurp(in_tree(trace_event, "hist"));
+	text = slurp(in_event(trace_event, "hist"));
 	second = strstr(text, "\n\n\n# event histogram");
 	n[1] = second ? times(second, t[1], 128) : -1;
 	if (second)
@@ -394,7 +389,7 @@ static void agreed(void)
 	ok(n[0] > 0 && n[0] == n[1] && !memcmp(t[0], t[1], n[0] * sizeof(**t)), "two histograms have the same %d times", n[0]);
 	free(text);
 	for (int i = 0; i < 2; i++)
-		append(in_tree(trace_event, "trigger"), pathf("!%s", triggers[i]));
+		append(in_event(trace_event, "trigger"), pathf("!%s", triggers[i]));
 }
 
 /* --- system calls */
@@ -404,15 +399,15 @@ static void system_calls(void)
 	static const char trigger[] = "hist:keys=pid.syscall:sort=pid:size=1024";
 	char *ours, *c;
 
-	ok(!append(in_tree(trace_event, "trigger"), trigger), "numbers of system calls are a key");
+	ok(!append(in_event(trace_event, "trigger"), trigger), "numbers of system calls are a key");
 	append(in_kernel(trace_event, "trigger"), trigger);
 	for (long i = -1; i < 600; i++)
 		syscall(SYS_getpgid, i);
-	ours = entries(in_tree(trace_event, "hist"));
+	ours = entries(in_event(trace_event, "hist"));
 	c = entries(in_kernel(trace_event, "hist"));
 	if (!ok(*ours && !strcmp(ours, c), "all system calls have the names that C gives them"))
 		note_difference(c, ours);
-	append(in_tree(trace_event, "trigger"), pathf("!%s", trigger));
+	append(in_event(trace_event, "trigger"), pathf("!%s", trigger));
 	append(in_kernel(trace_event, "trigger"), pathf("!%s", trigger));
 	free(ours);
 	free(c);

@@ -430,7 +430,7 @@ static void nap(void)
 }
 
 /* A hit may come in a context that must not take locks. */
-static void contexts(void)
+static void in_contexts(void)
 {
 	static const struct {
 		const char *event, *name;
@@ -486,6 +486,6 @@ int main(void)
 	many();
 	close_calls(false);
 	close_calls(true);
-	contexts();
+	in_contexts();
 	finish();
 }

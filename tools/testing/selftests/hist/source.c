@@ -13,8 +13,6 @@
 /* different fields of the events fired: fewer than the smallest map has entries */
 #define KEYS 96
 
-static const char *const contexts[] = { "task", "softirq", "hardirq", "nmi" };
-
 static int cpus;
 
 /* Fires; 0 or a negative errno. */

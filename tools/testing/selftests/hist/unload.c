@@ -16,17 +16,6 @@
 static volatile bool stop;
 static char ko[PATH_MAX];
 
-static int load(void)
-{
-	int fd = open(ko, O_RDONLY | O_CLOEXEC), error = 0;
-
-	if (fd < 0 || syscall(SYS_finit_module, fd, "", 0))
-		error = -errno;
-	if (fd >= 0)
-		close(fd);
-	return error;
-}
-
 /* As rmmod(8) does it. A module in use is EAGAIN. */
 static int unload(void)
 {
@@ -75,7 +64,7 @@ static void refused(const char *name, int flags)
 	if (error != -EAGAIN)
 		note("%s", errno_name(error));
 	close(fd);
-	if (!error && load())
+	if (!error && load_module(ko))
 		die("loading it again");
 }
 
@@ -87,6 +76,8 @@ static void open_files(void)
 		{ "events/sched/sched_switch/hist", O_RDONLY },
 		{ "events/sched/sched_switch/hist_debug", O_RDONLY },
 		{ "events/sched/sched_switch/hist_jsonl", O_RDONLY },
+		{ "events/sched/sched_switch/hist_delta", O_RDONLY },
+		{ "events/sched/sched_switch/hist_delta_jsonl", O_RDONLY },
 		{ "error_log", O_RDONLY },
 		{ ".", O_RDONLY | O_DIRECTORY },
 		{ "events", O_RDONLY | O_DIRECTORY },
@@ -162,7 +153,7 @@ static int define_chain(void)
 static const char *const kept[] = {
 	".", "events", "events/sched", "events/sched/sched_switch", "events/kprobes/rhist_u", "per_cpu/cpu0",
 	"events/sched/sched_switch/trigger", "events/sched/sched_switch/hist", "events/sched/sched_switch/hist_debug",
-	"events/sched/sched_switch/hist_jsonl", "events/sched/sched_switch/enable", "error_log", "README", "trace",
+	"events/sched/sched_switch/hist_jsonl", "events/sched/sched_switch/hist_delta", "events/sched/sched_switch/enable", "error_log", "README", "trace",
 };
 #define KEPT (sizeof(kept) / sizeof(*kept))
 
@@ -196,6 +187,7 @@ static void *visit(void *unused)
 			closedir(dir);
 		stat(in_tree("events/irq/softirq_entry/hist"), &st);
 		free(slurp(in_tree("events/sched/sched_waking/hist")));
+		free(slurp(in_tree("events/sched/sched_waking/hist_delta")));
 		append(in_tree("events/task/task_newtask/trigger"), "hist:keys=pid:size=128");
 		append(in_tree("events/task/task_newtask/trigger"), "!hist:keys=pid");
 		append(in_tree("events/task/task_newtask/trigger"), "hist:keys=nosuch");
@@ -435,7 +427,7 @@ static void one_round(int round)
 	for (; looked < 2; looked++)
 		if (*look(&children[looked], answer))
 			wrong(round, pathf("standing in %s", stands[looked]), answer);
-	error = load();
+	error = load_module(ko);
 	if (error) {
 		wrong(round, "loading", errno_name(error));
 		printf("# dmesg tells why\n");
@@ -489,7 +481,7 @@ static void under_load(int rounds)
 	ok(!failures, "unloaded and loaded %d times under load, with a chain of triggers of %llu hits", rounds, chain_hits);
 
 	if (!loaded())
-		ok(!load(), "loaded in the end");
+		ok(!load_module(ko), "loaded in the end");
 	ok(!unload(), "not in use when nothing is open");
 	text = slurp("/proc/vmallocinfo");
 	ok(text && !strstr(text, "[rhist]"), "no memory of the module's is left in vmalloc");
@@ -518,7 +510,7 @@ static void under_load(int rounds)
 			note("%.3000s", text);
 		free(text);
 	}
-	ok(!load(), "and it can be loaded again");
+	ok(!load_module(ko), "and it can be loaded again");
 }
 
 /* --- the instance */
@@ -537,27 +529,27 @@ static void instance(void)
 		return;
 	mkdir(dir, 0700);
 	before = slurp(kb);
-	error = load();
+	error = load_module(ko);
 	ok(error == -EBUSY && !loaded(), "not loaded if somebody has made an instance of this name");
 	ok(klogctl(3, log, sizeof(log) - 1) > 0 && strstr(log, "instances/rhist was not made by rhist"), "the log says why");
 	after = slurp(kb);
 	ok(before && after && !strcmp(before, after) && !access(pathf("%s/events/sched", dir), F_OK),
 	   "it is as it was");
-	ok(!rmdir(dir) && !load(), "loaded after it was removed");
+	ok(!rmdir(dir) && !load_module(ko), "loaded after it was removed");
 	free(before);
 	free(after);
 
 	/* An instance of rhist's own that stayed is used again, and removed. */
 	fd = open(pathf("%s/trace_pipe", dir), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	ok(fd >= 0 && !unload() && !access(dir, F_OK), "rhist's instance stays while a file of it is open");
-	ok(!load() && rmdir(dir) && errno == EBUSY, "and is used again");
+	ok(!load_module(ko) && rmdir(dir) && errno == EBUSY, "and is used again");
 	close(fd);
 	ok(!unload() && access(dir, F_OK), "and removed then");
-	error = load();
+	error = load_module(ko);
 	fd = error ? -1 : open(pathf("%s/trace_pipe", dir), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	unload();
 	close(fd);
-	ok(fd >= 0 && !rmdir(dir) && !load(), "or by rmdir");
+	ok(fd >= 0 && !rmdir(dir) && !load_module(ko), "or by rmdir");
 }
 
 /*
@@ -575,7 +567,7 @@ static void variable(void)
 	ok(!unload(), "but the module can");
 	error = rmdir(dir) ? errno : 0;
 	ok(!error, "and then the instance: %s", errno_name(error));
-	if (load())
+	if (load_module(ko))
 		die("loading it again");
 }
 
@@ -640,7 +632,7 @@ static void instant(int rounds)
 	pthread_create(&threads[2], NULL, catch, (void *)tracing_dir());
 	for (int i = 0; i < rounds; i++) {
 		loading = true;
-		error = load();
+		error = load_module(ko);
 		loading = false;
 		if (error)
 			note("loading: %s", errno_name(error));
@@ -659,7 +651,7 @@ static void instant(int rounds)
 		close(caught[i]);
 	}
 	ok(!bad, "the file that shows the root of tracefs was opened %u times", n_caught);
-	if (!loaded() && load())
+	if (!loaded() && load_module(ko))
 		die("loading it again");
 }
 
@@ -684,7 +676,7 @@ static void anchor_event(int rounds)
 
 	unload();
 	append(events, "p:rhist_anchor filp_close");
-	ok(!load() && !access(anchor, F_OK) &&
+	ok(!load_module(ko) && !access(anchor, F_OK) &&
 	   !append(pathf("%s/dynamic_events", kernel_dir()), "u:rhist_u u32 a") &&
 	   !append(pathf("%s/dynamic_events", kernel_dir()), "!u:rhist_u u32 a"),
 	   "commands are taken if somebody has a kprobe event of its name, which stays");
@@ -694,7 +686,7 @@ static void anchor_event(int rounds)
 	append(events, "p:rhist_u filp_open");
 	pthread_create(&enabling, NULL, enable, (void *)pathf("%s/events/kprobes/enable", kernel_dir()));
 	for (int i = 0; i < rounds; i++) {
-		failed += !!load();
+		failed += !!load_module(ko);
 		left += !access(anchor, F_OK);
 		unload();
 	}
@@ -705,7 +697,7 @@ static void anchor_event(int rounds)
 	append(events, "-:rhist_u");
 	ok(!failed && !left, "it is removed, although somebody enables all");
 	note("%d of %d could not be loaded, %d events left", failed, rounds, left);
-	if (!loaded() && load())
+	if (!loaded() && load_module(ko))
 		die("loading it again");
 }
 
@@ -721,14 +713,14 @@ int main(void)
 		skip("RHIST_KO is no file", "unloading");
 		finish();
 	}
-	if (!loaded() && load())
+	if (!loaded() && load_module(ko))
 		die("%s can be loaded", ko);
 	open_files();
 	ok(!unload() && !loaded(), "not in use when nothing is open");
 	ok(access(tracing_dir(), F_OK) && errno == ENOENT, "its tree is gone");
 	ok(unload() == -ENOENT, "it cannot go twice");
-	ok(!load() && loaded() && !access(in_tree("events/sched/sched_switch/hist"), F_OK), "and it comes again");
-	ok(load() == -EEXIST, "not twice");
+	ok(!load_module(ko) && loaded() && !access(in_tree("events/sched/sched_switch/hist"), F_OK), "and it comes again");
+	ok(load_module(ko) == -EEXIST, "not twice");
 	instance();
 	variable();
 	instant(repeats(1, 10, 100));

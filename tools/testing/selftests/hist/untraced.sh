@@ -104,6 +104,8 @@ done >>"$work/without"
 for clock in $(sed 's/[][]//g' trace_clock); do
 	quiet "hist:keys=pid:vals=common_timestamp:clock=$clock"
 done
+# Each hit inserts a key, and reads the time.
+quiet 'hist:keys=common_timestamp'
 sed -i /^999999/d "$work/without"
 quiet 'hist:keys=pid'
 quiet 'hist:keys=pid:vals=oom_score_adj'

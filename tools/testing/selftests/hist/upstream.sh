@@ -28,6 +28,7 @@ left_out()
 	# scripts/vm loads it on an emulated processor.
 	[ -d /sys/module/stale_int3 ] || return
 	sed 's/^\t*//' <<-'END'
+	dynevent/add_remove_multiple_fprobe it begins only if ftrace calls for no function; stale_int3 has it call for one
 	ftrace/fgraph-multi-filter all functions with two graphs: nothing else goes on between two ticks of the timer
 	trigger/trigger-hist-poll the process may still be there when poll() returns, with C as well; see the test poll
 	END

@@ -231,14 +231,13 @@ static int event_source = -1;
 __maybe static void load_events(void)
 {
 	const char *module = getenv("RHIST_EVENTS"), *rhist = getenv("RHIST_KO");
-	int fd;
+	int error;
 
 	if (!module && rhist && strrchr(rhist, '/'))
 		module = pathf("%.*s/events/rhist_events.ko", (int)(strrchr(rhist, '/') - rhist), rhist);
-	fd = module ? open(module, O_RDONLY | O_CLOEXEC) : -1;
-	if (fd >= 0 && syscall(SYS_finit_module, fd, "", 0) && errno != EEXIST)
-		note("%s: %s", module, strerror(errno));
-	close(fd);
+	error = module ? load_module(module) : -ENOENT;
+	if (error && error != -EEXIST && error != -ENOENT)
+		note("%s: %s", module, strerror(-error));
 	event_source = open("/dev/rhist_events", O_WRONLY | O_CLOEXEC);
 }
 

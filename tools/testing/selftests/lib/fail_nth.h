@@ -15,13 +15,13 @@ static int nth = -1;
  * Errors that an operation may return after an injected failure. Where copies to and from user
  * space can be made to fail, they are counted with the allocations.
  */
-static bool excused(int error)
+__maybe static bool excused(int error)
 {
 	return error == -ENOMEM || error == -ENFILE || error == -EFAULT;
 }
 
 /* Makes the n-th allocation of this thread from now on fail; 0: none. */
-static void fail(int n)
+__maybe static void fail(int n)
 {
 	char text[16];
 	int len = snprintf(text, sizeof(text), "%d", n);
@@ -34,7 +34,7 @@ static void fail(int n)
  * Returns true if the allocation was reached and failed. If not, a copy to or from user space by
  * this function may fail instead.
  */
-static bool failed(void)
+__maybe static bool failed(void)
 {
 	char text[16] = "";
 	bool has = pread(nth, text, sizeof(text) - 1, 0) > 0 && atoi(text) == 0;
@@ -45,12 +45,12 @@ static bool failed(void)
 	return has;
 }
 
-static void set(const char *file, const char *text)
+__maybe static void set(const char *file, const char *text)
 {
 	put_len(pathf("/sys/kernel/debug/%s", file), 0, text, strlen(text));
 }
 
-static bool prepare(void)
+__maybe static bool prepare(void)
 {
 	static const char *const kinds[] = { "failslab", "fail_page_alloc" };
 

@@ -13,6 +13,8 @@
  * and those that some kinds add. Kinds:
  *   getpgid          calls getpgid(0)
  *   badfd            closes no file: EBADF
+ *   enosys CALLS     calls a system call that does not exist, so often: first number 1000, then the
+ *                    next one, so that each number is a key that is only counted for a short time
  *   sleep USECS      sleeps for so long
  *   many USECS       makes a thread that sleeps for so long; N of them sleep at once
  *   spin USECS       keeps the processor busy for so long, then sleeps for a millisecond
@@ -120,6 +122,16 @@ static void badfd(void)
 {
 	if (!close(-1) || errno != EBADF)
 		errx(1, "close(-1)");
+}
+
+static void enosys(void)
+{
+	static long number = 1000;
+
+	for (long calls = atol(arg); calls; calls--)
+		if (syscall(number) != -1 || errno != ENOSYS)
+			errx(1, "system call %ld", number);
+	number++;
 }
 
 static void sleep_(void)
@@ -658,7 +670,7 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } kinds[] = {
-	{ "getpgid", getpgid_ }, { "badfd", badfd }, { "sleep", sleep_ }, { "many", many }, { "spin", spin }, { "ring", ring }, { "exec", exec },
+	{ "getpgid", getpgid_ }, { "badfd", badfd }, { "enosys", enosys }, { "sleep", sleep_ }, { "many", many }, { "spin", spin }, { "ring", ring }, { "exec", exec },
 	{ "signal", signal_ }, { "reuse", reuse }, { "handler", handler }, { "refuse", refuse }, { "alarm", alarm_ }, { "tty", tty }, { "pipe", pipe_ }, { "touch", touch }, { "move", move },
 	{ "read", read_ }, { "sync", sync_ }, { "vfs", vfs }, { "lock", lock }, { "send", send_ }, { "connect", connect_ },
 	{ "connect6", connect6 },

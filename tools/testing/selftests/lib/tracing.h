@@ -110,9 +110,10 @@ __maybe static bool user_mode_linux(void)
 	return !access("/proc/exitcode", F_OK);
 }
 
-/*
- * Returns how many contexts rhist_events can fire in here. The last one is NMI, which only x86 has.
- */
+/* The contexts that rhist_events can fire in. */
+__maybe static const char *const contexts[] = { "task", "softirq", "hardirq", "nmi" };
+
+/* Returns how many of them this kernel has. The last one is NMI, which only x86 has. */
 __maybe static int contexts_there(void)
 {
 #ifdef __x86_64__
@@ -329,6 +330,33 @@ __maybe static int put_len(const char *path, int flags, const void *data, size_t
 __maybe static int append(const char *path, const char *text)
 {
 	return put_len(path, O_APPEND, text, strlen(text));
+}
+
+/* The path of a file of an event, in the tree under test. */
+__maybe static const char *in_event(const char *event, const char *file)
+{
+	return pathf("%s/events/%s/%s", tracing_dir(), event, file);
+}
+
+/* Loads a module. Returns 0 or a negative errno. */
+__maybe static int load_module(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), error = 0;
+
+	if (fd < 0 || syscall(SYS_finit_module, fd, "", 0))
+		error = -errno;
+	if (fd >= 0)
+		close(fd);
+	return error;
+}
+
+/* Adds a trigger to an event. If that fails, a test has failed. */
+__maybe static void add_trigger(const char *event, const char *text)
+{
+	int error = append(in_event(event, "trigger"), text);
+
+	if (error)
+		ok(false, "%s on %s: %s", text, event, errno_name(error));
 }
 
 /* : > path */
@@ -620,6 +648,43 @@ __maybe static double now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+/*
+ * A number in hist_stats about the first histogram of an event that grows or loses entries: scanned
+ * by `format` from the text `from` on. -1 without it.
+ */
+__maybe static long stat_of(const char *event, const char *from, const char *format)
+{
+	char *text = slurp(pathf("%s/hist_stats", tracing_dir())), *at = text, name[128];
+	long number = -1;
+
+	snprintf(name, sizeof(name), "%s", event);
+	*strchrnul(name, '/') = ':';
+	while (at && number < 0 && (at = strstr(at, name))) {
+		char *line = strndup(at, strcspn(at, "\n")), *found = strstr(line, from);
+
+		if (found)
+			sscanf(found, format, &number);
+		free(line);
+		at++;
+	}
+	free(text);
+	return number;
+}
+
+/* Places that keys find without a step of the worker, and entries that have expired. */
+#define AHEAD "room:", "room: %*d of %*d places, %ld "
+#define EXPIRED "expired", "expired %ld "
+
+/* Waits until such a number is at least `least`. Returns false if it is not, for a long time. */
+__maybe static bool await_stat(const char *event, const char *from, const char *format, long least)
+{
+	double until = now() + (slow_kernel() ? 120 : 60);
+
+	while (stat_of(event, from, format) < least && now() < until)
+		sleep_ms(10);
+	return stat_of(event, from, format) >= least;
 }
 
 #endif

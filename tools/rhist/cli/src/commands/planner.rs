@@ -13,6 +13,7 @@ use rhist_core::query;
 use rhist_core::query::Query;
 use rhist_core::query::QueryText;
 use rhist_core::question::Question;
+use rhist_core::room::Idle;
 use rhist_core::tracefs::events::ResolveError;
 use rhist_export::service;
 use rhist_export::service::HistogramConfig;
@@ -56,11 +57,20 @@ fn no_key(wanted: &HistogramConfig, key: &str, keys: &[&str]) -> InFile {
 fn by_query(kind: &str, text: &str, settings: &Settings, id: &Id) -> Result<service::Plans, Problem> {
     let text = QueryText::new(text)?;
     let query = query(kind, &text)?;
-    if query.size.is_some() && settings.size.is_some() {
-        return Err(text.whole("--size and size are the same option: remove one of them"));
+    for (option, is_twice) in [
+        ("size", query.size.is_some() && settings.size.is_some()),
+        ("expire", query.expire.is_some() && settings.expire.is_some()),
+    ] {
+        if is_twice {
+            let title = format!("--{option} and {option} are the same option: remove one of them");
+            return Err(text.whole(title));
+        }
     }
     let query = Query {
         size: query.size.or(settings.size),
+        expire: query.expire.or(settings.expire),
+        // A series that is idle would be exported for ever.
+        expire_passing: Some(Idle::HOUR),
         unit: settings.unit,
         only_buckets: true,
         ..query

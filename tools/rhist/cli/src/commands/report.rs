@@ -12,7 +12,7 @@ use rhist_core::names::Names;
 use rhist_core::picture;
 use rhist_core::question::Interval;
 use rhist_core::question::Question;
-use rhist_core::recording;
+use rhist_core::question::Reading;
 use rhist_core::recording::Reader;
 use rhist_core::table::Table;
 
@@ -50,7 +50,7 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
 /// it, and then fails.
 fn show(reader: &mut Reader, each: bool, common: &Common, page: Page, out: &mut dyn Write) -> anyhow::Result<()> {
     let question = reader.question().clone();
-    let mut total = Interval::default();
+    let mut total = Reading::default();
     let mut seconds = 0.0;
     let mut columns = Vec::new();
     let mut result = Ok(());
@@ -71,9 +71,8 @@ fn show(reader: &mut Reader, each: bool, common: &Common, page: Page, out: &mut 
             _ => (),
         }
         seconds += interval.seconds();
-        recording::append_interval(&mut total, interval);
+        total.append(interval);
     }
-    let total = total.into_reading();
     if !columns.is_empty() && picture::first_dist(&total.table.total()).is_some() {
         out.write_all(picture::heat_map(&question, &columns).as_bytes())?;
     } else {

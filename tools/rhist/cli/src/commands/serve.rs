@@ -195,7 +195,7 @@ impl Scraper {
     /// Reads all histograms, and pushes the increase.
     fn push(&mut self) {
         self.read(Duration::ZERO);
-        self.pushing.push(&self.service);
+        self.pushing.push(&mut self.service);
     }
 
     fn push_to(&mut self, settings: Option<PushSettings>) {
@@ -203,7 +203,7 @@ impl Scraper {
             let (url, seconds) = (settings.endpoint.url(), settings.interval.as_secs_f64());
             say!("rhist: pushes to {url} every {seconds} s");
         }
-        self.pushing.apply(settings, &self.service, PATIENCE);
+        self.pushing.apply(settings, &mut self.service, PATIENCE);
         // A new thread for another receiver must be left out of the measurements. Also, the number
         // of an ended thread may later be reused by a task that must count.
         let mut threads = threads::own();
@@ -218,7 +218,8 @@ impl Scraper {
     fn finish(mut self, guard: &Guard) {
         guard.goes_on();
         if self.pushing.due().is_some() {
-            self.push();
+            log(self.service.read_last());
+            self.pushing.push(&mut self.service);
         }
         guard.goes_on();
         self.service.stop(|| {
@@ -228,7 +229,10 @@ impl Scraper {
         tell_left(&self.pushing.finish(PATIENCE));
     }
 
+    /// Reads the configuration again. Also lets go of the module for a minute: this may be the
+    /// reason of the signal.
     fn reload(&mut self, args: &Args) {
+        log(self.service.release());
         let config = check::read(&args.config).and_then(|config| match check::push_settings(&config) {
             Ok(settings) => Some((config, settings)),
             Err(error) => {
@@ -334,6 +338,7 @@ fn log(happened: impl IntoIterator<Item = (String, ServiceEvent)>) {
                 let (share, rest) = (percent(share), rest.as_secs());
                 say!("rhist: {name}: cost {share} of a CPU, more than its budget: paused for {rest} s");
             }
+            ServiceEvent::Disturbed(what) => say!("rhist: {name}: {}", crate::screen::lines(&what)),
         }
     }
 }

@@ -39,6 +39,7 @@ use anyhow::Context;
 use rhist_core::names::Names;
 use rhist_core::recording::Reader;
 use rhist_core::recording::Replay;
+use rhist_core::run::Wanted;
 
 use self::options::Options;
 use super::words;
@@ -104,7 +105,8 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     let signals = Signals::new().context("signals")?;
     let guard = run::guard(&tracefs, ends(), measurement.common.keep, Duration::ZERO)?;
     // Plans only now, when the guard's thread exists, so that the measurement leaves it out.
-    let mut run = run::start(&measurement, &tracefs, measurement.plans(&tracefs)?)?;
+    let plans = measurement.plans(&tracefs)?;
+    let mut run = run::start(&measurement, &tracefs, plans, Wanted::Intervals)?;
     options.names = run.plan().names(&tracefs);
     options.end = measurement
         .duration

@@ -79,6 +79,7 @@ mod tests {
             "runqlat --slower 10ms --faster=1s -c a* --self",
             "runqlat -ca --size 100 --backend c",
             "runqlat -c=a --size=131072 --backend=rhist --backend=auto",
+            "runqlat --size 100..1000 --expire 90s",
             "runqlat --backend auto --by a,,b,",
             "syscount --errors --by comm",
             "funclatency vfs_read",
@@ -97,6 +98,8 @@ mod tests {
             "runqlat --self=x",
             "runqlat --size 64",
             "runqlat --size x",
+            "runqlat --size 100..",
+            "runqlat --expire 1",
             "syscount --errors --errors",
             "funclatency",
             "count",
@@ -131,6 +134,7 @@ mod tests {
                 let value = match arg.get_id().as_str() {
                     _ if !arg.get_action().takes_values() => "",
                     "size" => " 100",
+                    "expire" => " 1h",
                     "backend" => " c",
                     _ => " x",
                 };

@@ -41,6 +41,8 @@ fn keys() {
         "next_pid.foo",
         "common_stacktrace.foo",
         "next_pid.execname",
+        "common_tgid.comm",
+        "prev_comm.cgroup",
         "prev_comm.hex",
         "next_pid.dist",
         "next_pid.buckets",

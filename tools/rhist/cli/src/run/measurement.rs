@@ -38,6 +38,7 @@ impl Measurement {
                 filter: run.filter,
                 counts_self: run.itself,
                 size: run.size,
+                expire: run.expire,
                 unit: run.unit.map(BucketUnit::from).unwrap_or_default(),
                 backend: run.backend.into(),
                 is_dry_run: common.dry_run,

@@ -11,14 +11,18 @@ use std::time::Duration;
 use std::time::Instant;
 
 use anyhow::Context;
+use anyhow::bail;
 use rhist_core::journal::Journals;
 use rhist_core::question::Reading;
+use rhist_core::question::Source;
 use rhist_core::run;
 use rhist_core::run::Run;
+use rhist_core::run::Wanted;
 use rhist_core::sink::Sink;
 use rhist_core::tracefs::Tracefs;
 
 use crate::screen::Printer;
+use crate::screen::lines;
 use crate::signals::GRACE;
 use crate::signals::Guard;
 use crate::signals::Signals;
@@ -67,13 +71,13 @@ pub fn go(
     // leaves them out.
     let plans = measurement.plans(tracefs)?;
     sink.announce(&plans.best)?;
-    let mut run = start(measurement, tracefs, plans)?;
-    let begin = run.beginning().table.time;
-    let reading = watch(measurement, &mut run, &signals, sink).context(Failed)?;
+    let wanted = match measurement.interval {
+        Some(_) => Wanted::Intervals,
+        None => Wanted::Totals,
+    };
+    let mut run = start(measurement, tracefs, plans, wanted)?;
+    let (reading, seconds) = watch(measurement, &mut run, &signals, sink).context(Failed)?;
     guard.goes_on();
-    // Counts from the start of the triggers: start() returns later, because the kernel waits for
-    // running hits.
-    let seconds = reading.table.time.monotonic_ns.saturating_sub(begin.monotonic_ns) as f64 / 1e9;
     finish(run, tracefs, measurement.common.keep).context(Failed)?;
     guard.goes_on();
     sink.end(&reading, seconds).context(Failed)?;
@@ -88,41 +92,61 @@ pub fn guard(tracefs: &Tracefs, signals: &[i32], keep: bool, patience: Duration)
     Guard::start(signals, GRACE + patience, leave).context("signals")
 }
 
-/// Reads intervals, and passes them to the sink until the end. Returns the last reading.
+/// Reads intervals, and passes them to the sink until the end. Returns the total, and its length in
+/// seconds.
 fn watch(
     measurement: &Measurement,
     run: &mut Run,
     signals: &Signals,
     sink: &mut dyn Sink<Error = anyhow::Error>,
-) -> anyhow::Result<Reading> {
+) -> anyhow::Result<(Reading, f64)> {
     let begin = Instant::now();
     sink.begin(run.plan())?;
-    let mut last = run.beginning();
     let end = measurement
         .duration
         .map(|seconds| begin + Duration::from_secs_f64(seconds));
-    let step = measurement.interval.map(Duration::from_secs_f64);
-    let mut next = step.map(|step| begin + step);
+    let Some(step) = measurement.interval.map(Duration::from_secs_f64) else {
+        while !signals.wait(end).context("signals")? && end.is_none_or(|end| Instant::now() < end) {}
+        let reading = run.reading().map_err(anyhow::Error::from_boxed)?;
+        // Counts from the start of the triggers: they are started later than this function is
+        // called, because the kernel waits for running hits.
+        let from = run.beginning().table.time.monotonic_ns;
+        let seconds = reading.table.time.monotonic_ns.saturating_sub(from) as f64 / 1e9;
+        return Ok((reading, seconds));
+    };
+    let mut next = begin + step;
+    let mut seconds = 0.0;
     loop {
-        let until = [end, next].into_iter().flatten().min();
-        let is_enough = signals.wait(until).context("signals")?;
-        let mut reading = run.reading().map_err(anyhow::Error::from_boxed)?;
+        let until = end.map_or(next, |end| end.min(next));
+        let is_enough = signals.wait(Some(until)).context("signals")?;
         let now = Instant::now();
         let is_over = is_enough || end.is_some_and(|end| now >= end);
-        if let (Some(step), Some(due)) = (step, next.as_mut())
-            && (is_over || now >= *due)
-        {
-            sink.interval(&reading.whole_since(last))?;
-            // If this machine is too slow, an interval is longer.
-            while *due <= now {
-                *due += step;
-            }
-            last = reading;
-        } else if is_over {
-            last = reading;
+        if !is_over && now < next {
+            continue;
+        }
+        // A run that is kept goes on counting.
+        let is_held = is_over && !measurement.common.keep && run.plan().question.has_exact_intervals;
+        let is_held = is_held && run.hold().is_ok();
+        let Some(interval) = run.interval().map_err(anyhow::Error::from_boxed)? else {
+            bail!("the intervals have ended");
+        };
+        for note in &interval.notes {
+            say!("rhist: {}", lines(note));
+        }
+        seconds += interval.seconds();
+        sink.interval(&interval)?;
+        if is_held && let Some(difference) = run.compare()? {
+            say!(
+                "rhist: warning: the sum of the intervals is not the total: {}",
+                lines(&difference)
+            );
         }
         if is_over {
-            return Ok(last);
+            return Ok((run.total().clone(), seconds));
+        }
+        // If this machine is too slow, an interval is longer.
+        while next <= now {
+            next += step;
         }
     }
 }

@@ -14,6 +14,7 @@ use rhist_core::plan::Plans;
 use rhist_core::run;
 use rhist_core::run::Run;
 use rhist_core::run::StartError;
+use rhist_core::run::Wanted;
 use rhist_core::table::Text;
 use rhist_core::tracefs::Backend;
 use rhist_core::tracefs::ROOT_VARIABLE;
@@ -62,7 +63,7 @@ pub fn dry_run(tracefs: &Tracefs, plan: &Plan) -> anyhow::Result<ExitCode> {
 
 /// Removes objects of dead runs, then starts the first of these plans that the kernel accepts. The
 /// triggers count when this returns.
-pub fn start(measurement: &Measurement, tracefs: &Tracefs, plans: Plans) -> anyhow::Result<Run> {
+pub fn start(measurement: &Measurement, tracefs: &Tracefs, plans: Plans, wanted: Wanted) -> anyhow::Result<Run> {
     let journals = Journals::find();
     for (entries, error) in run::reap(tracefs, &journals, false).1 {
         say!(
@@ -75,7 +76,7 @@ pub fn start(measurement: &Measurement, tracefs: &Tracefs, plans: Plans) -> anyh
         .map(|word| word.to_string_lossy().into_owned())
         .collect::<Vec<_>>()
         .join(" ");
-    let run = Run::start_first(tracefs, &journals, plans, &command).and_then(|mut run| {
+    let run = Run::start_first(tracefs, &journals, plans, &command, wanted).and_then(|mut run| {
         // Before the triggers count, since the measurement causes hits. If it fails, the cost stays
         // unknown.
         if let Ok(cost) = cost::measure(tracefs, &journals, run.plan()) {

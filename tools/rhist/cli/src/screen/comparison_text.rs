@@ -13,6 +13,7 @@ use rhist_core::stats;
 use rhist_core::table::Text;
 use rhist_core::table::Unit;
 use rhist_core::table::Value;
+use rhist_core::table::shown;
 use rhist_core::tracefs::Backend;
 
 use super::comparison::Comparison;
@@ -145,7 +146,10 @@ fn key_names(screen: &Screen<'_>, comparison: &Comparison<'_>, difference: &Diff
     };
     let labels = screen.labels();
     let columns = &comparison.samples[1].total.keys;
-    let names = columns.iter().zip(keys).map(|(column, key)| labels.key(column, key));
+    let names = columns
+        .iter()
+        .zip(shown(keys))
+        .map(|(column, key)| labels.key(column, key));
     names.collect::<Vec<_>>().join(" ")
 }
 

@@ -10,6 +10,7 @@ use std::io::Write;
 
 use rhist_core::table::Frame;
 use rhist_core::table::Key;
+use rhist_core::table::shown;
 
 use super::Screen;
 use super::View;
@@ -22,7 +23,7 @@ pub(super) fn print(screen: &Screen<'_>, out: &mut dyn Write, view: &View<'_>) -
     for row in &view.table.rows {
         let mut frames = Vec::new();
         let mut stack = Vec::new();
-        for (column, key) in view.table.keys.iter().zip(&row.keys) {
+        for (column, key) in view.table.keys.iter().zip(shown(&row.keys)) {
             match key {
                 Key::Stack(functions) => stack.extend(functions.iter().rev().map(function)),
                 _ => frames.push(labels.key(column, key)),

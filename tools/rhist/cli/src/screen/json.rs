@@ -10,7 +10,7 @@
 //!  "rows":[{"keys":["sed"],"hits":3,"values":[…],
 //!  "worst":{"value":31800000,"saved":{"prev_pid":236},"text":"…"}}],
 //!  "losses":{"dropped":0,"dropped_starts":0,"no_bucket":0,"unresolved":2,"missed":0,
-//!  "missed_hits":0},
+//!  "missed_hits":0,"expired_starts":0},
 //!  "cost":{"events":61725,"event_ns":62.0,"rejected":9,"rejected_ns":20.5,"cpus":0.0008},
 //!  "fill":{"entries":12,"size":2048,"of":"results"},
 //!  "notes":[],"triggers":["echo …"]}
@@ -25,6 +25,9 @@
 //!   `{"address":"0xffffffff810c2fd0","symbol":"do_idle+0x12/0x30"}`, `{"stack":[…]}` with the
 //!   innermost function first, `{"first":8,"last":15}` for a range. A string that is not UTF-8 is
 //!   `{"text":"caf\ufffd","bytes":"636166e9"}`.
+//! * The last rows may stand for keys without a row. All their keys are `{"other":"folded"}` if the
+//!   histogram was full, `{"other":"expired"}` if they were idle, or `{"other":"recycled"}` if
+//!   their places were needed.
 //! * **Values** are numbers, null if unknown, or for a distribution
 //!   `{"count":6,"no_bucket":0,"sum":1,"min":-5000,"max":3000,"mean":0.2,"zero":2,"scale":3,
 //!   "buckets":[[1,1,1],[2,2,1]],"quantiles":{"p50":{"value":0,"low":0,"high":0}}}`.
@@ -101,6 +104,7 @@ fn line<'a>(screen: &'a Screen<'_>, view: &'a View<'_>, total: &'a Row) -> LineJ
         _ if table.rows.is_empty() => Vec::new(),
         true => rows::sorted(table, usize::MAX)
             .into_iter()
+            .chain(rows::others(table))
             .map(|row| row_json(&labels, &table.keys, row))
             .collect(),
         false => vec![row_json(&labels, &[], total)],
@@ -116,7 +120,10 @@ fn line<'a>(screen: &'a Screen<'_>, view: &'a View<'_>, total: &'a Row) -> LineJ
         kernel: &question.kernel,
         cpus: question.cpus,
         boot_id: view.to.boot_id.as_deref(),
-        from: view.seconds.map(|seconds| time(view.to, (seconds * 1e9) as u64)),
+        from: view.seconds.map(|seconds| match view.from {
+            Some(from) => time(from, 0),
+            None => time(view.to, (seconds * 1e9) as u64),
+        }),
         to: time(view.to, 0),
         seconds: view.seconds,
         keys: if screen.by {
@@ -133,6 +140,7 @@ fn line<'a>(screen: &'a Screen<'_>, view: &'a View<'_>, total: &'a Row) -> LineJ
             unresolved: table.losses.unresolved,
             missed: table.losses.missed,
             missed_hits: table.losses.missed_hits,
+            expired_starts: table.losses.expired_starts,
         },
         cost: CostJson {
             events: view.events,
@@ -223,6 +231,7 @@ pub(super) fn key<'a>(labels: &Labels<'_>, column: &str, value: &'a Key) -> KeyJ
             first: *first,
             last: *last,
         },
+        Key::Other(other) => KeyJson::Other { other: other.word() },
     }
 }
 

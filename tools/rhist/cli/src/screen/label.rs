@@ -12,6 +12,7 @@ use rhist_core::table::Column;
 use rhist_core::table::Frame;
 use rhist_core::table::Key;
 use rhist_core::table::Keys;
+use rhist_core::table::Other;
 use rhist_core::table::Row;
 use rhist_core::table::Table;
 use rhist_core::table::Text;
@@ -75,6 +76,7 @@ impl Labels<'_> {
     fn named_key(&self, column: &str, key: &Key) -> Option<Key> {
         let is_named = self.question.name_kind(column) != NameKind::Hex;
         match (key, is_named.then(|| self.name(column, key)).flatten()) {
+            (Key::Other(Other::Expired | Other::Recycled), _) => Some(Key::Other(Other::Folded)),
             (_, Some(name)) => Some(Key::Text(Text::from(name.as_str()))),
             (Key::Address(frame), None) if frame.symbol.is_some() && frame.address.is_some() => {
                 Some(Key::Address(Frame {

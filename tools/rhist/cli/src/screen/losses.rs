@@ -53,6 +53,11 @@ pub(super) fn losses(view: &View<'_>) -> Vec<String> {
         "hit missed: the kernel could not pass it on to the triggers",
         "hits missed: the kernel could not pass them on to the triggers",
     );
+    add(
+        losses.expired_starts.unwrap_or(0),
+        "start forgotten: its end has not come for an hour",
+        "starts forgotten: their ends have not come for an hour",
+    );
     lines
 }
 

@@ -44,12 +44,14 @@ const SPARKS: u8 = 40;
 const TOTAL: u8 = 35;
 
 /// Rows, of which the first `most` are sorted and the most important: in order of the keys if these
-/// are ranges; otherwise the ones with the largest values, sums, or hits.
+/// are ranges; otherwise the ones with the largest values, sums, or hits. Rows that stand for keys
+/// without one are left out: see [`others()`].
 pub(super) fn sorted(table: &Table, most: usize) -> Vec<&Row> {
     let is_range = |row: &Row| row.keys.iter().any(|key| matches!(key, Key::Range { .. }));
     let by_keys = table.rows.iter().any(is_range);
     let weigh = |row: &Row| if by_keys { (0, 0) } else { (weight(row), row.hits) };
-    let mut rows: Vec<_> = table.rows.iter().map(|row| (Reverse(weigh(row)), row)).collect();
+    let own = table.rows.iter().filter(|row| row.other().is_none());
+    let mut rows: Vec<_> = own.map(|row| (Reverse(weigh(row)), row)).collect();
     let order = |a: &(Reverse<(i128, u64)>, &Row), b: &(Reverse<(i128, u64)>, &Row)| {
         a.0.cmp(&b.0).then_with(|| a.1.keys.cmp(&b.1.keys))
     };
@@ -60,6 +62,13 @@ pub(super) fn sorted(table: &Table, most: usize) -> Vec<&Row> {
     }
     shown.sort_unstable_by(order);
     rows.into_iter().map(|(_, row)| row).collect()
+}
+
+/// Rows that stand for keys without one, which come last.
+pub(super) fn others(table: &Table) -> Vec<&Row> {
+    let mut others: Vec<_> = table.rows.iter().filter(|row| row.other().is_some()).collect();
+    others.sort_unstable_by_key(|row| row.other());
+    others
 }
 
 /// Number that rows are sorted by.
@@ -117,6 +126,8 @@ pub(super) fn dist_of(value: &Value) -> Option<&Dist> {
 /// A line of the table.
 enum Line<'a> {
     Row(&'a Row),
+    /// Keys without a row, with their part of all hits.
+    Other(&'a Row, f64),
     /// Rows beyond the limit.
     Rest {
         rows: usize,
@@ -128,14 +139,14 @@ enum Line<'a> {
 impl Line<'_> {
     fn row(&self) -> Option<&Row> {
         match self {
-            Line::Row(row) | Line::All(row) => Some(row),
+            Line::Row(row) | Line::Other(row, _) | Line::All(row) => Some(row),
             Line::Rest { .. } => None,
         }
     }
 
     fn hits(&self) -> u64 {
         match self {
-            Line::Row(row) | Line::All(row) => row.hits,
+            Line::Row(row) | Line::Other(row, _) | Line::All(row) => row.hits,
             Line::Rest { hits, .. } => *hits,
         }
     }
@@ -158,7 +169,9 @@ pub(super) fn lines(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
             hits: hidden.iter().fold(0, |sum, row| row.hits.saturating_add(sum)),
         });
     }
-    if sorted.len() > 1 {
+    let part = |row: &Row| row.hits as f64 / total.hits.max(1) as f64;
+    lines.extend(others(table).into_iter().map(|row| Line::Other(row, part(row))));
+    if lines.len() > 1 {
         lines.push(Line::All(&total));
     }
     let mut grid = Grid::default();
@@ -202,6 +215,10 @@ fn add_key(grid: &mut Grid, screen: &Screen<'_>, table: &Table, lines: &[Line<'_
     let cell = |line: &Line| match line {
         Line::Row(row) => row.keys.get(at).map_or(String::new(), |key| labels.key(column, key)),
         _ if at > 0 => String::new(),
+        Line::Other(row, part) => {
+            let name = row.keys.first().map_or(String::new(), Key::to_string);
+            format!("{name}, {}", number::percent(*part))
+        }
         Line::Rest { rows, .. } => format!("… and {} more", number::count(*rows as u64)),
         Line::All(_) => "all".to_owned(),
     };

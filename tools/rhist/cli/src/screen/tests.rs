@@ -18,6 +18,7 @@ use rhist_core::table::Fold;
 use rhist_core::table::Frame;
 use rhist_core::table::Key;
 use rhist_core::table::Losses;
+use rhist_core::table::Other;
 use rhist_core::table::Table;
 use rhist_core::table::Unit;
 use rhist_core::table::Value;
@@ -84,6 +85,56 @@ fn ranges() {
     ));
 }
 
+/// Counts of keys without a line: these come last, as one line for people.
+fn others() -> Reading {
+    let other = |other, hits| row(vec![Key::Other(other); 2], hits, Vec::new());
+    let rows = vec![
+        other(Other::Expired, 400),
+        row(vec![Key::Number(7), text("sed")], 30, Vec::new()),
+        other(Other::Folded, 50),
+        row(vec![Key::Number(8), text("cat")], 20, Vec::new()),
+        row(vec![Key::Number(9), text("dd")], 10, Vec::new()),
+    ];
+    reading(vec![column("pid"), column("comm")], Vec::new(), rows)
+}
+
+#[test]
+fn keys_without_a_line() {
+    let page = Page { rows: 2, ..PAGE };
+    let quiet = Setup {
+        page,
+        quiet: true,
+        ..BY
+    };
+    assert_snapshot!(total(quiet, &question(), &others()));
+}
+
+#[test]
+fn keys_without_a_line_for_programs() {
+    let keys_and_hits = |format| {
+        let json = Setup { format, ..BY };
+        total(json, &question(), &others())
+    };
+    let json: serde_json::Value = serde_json::from_str(&keys_and_hits(Format::Json)).unwrap();
+    let rows = json["rows"].as_array().unwrap().iter();
+    let rows: Vec<_> = rows.map(|row| format!("{} {}", row["keys"], row["hits"])).collect();
+    let expected = [
+        r#"[7,"sed"] 30"#,
+        r#"[8,"cat"] 20"#,
+        r#"[9,"dd"] 10"#,
+        r#"[{"other":"folded"},{"other":"folded"}] 50"#,
+        r#"[{"other":"expired"},{"other":"expired"}] 400"#,
+    ];
+    assert_eq!(rows, expected);
+    assert_eq!(
+        keys_and_hits(Format::Folded),
+        "7;sed 30\n8;cat 20\n9;dd 10\nother 450\n"
+    );
+    let svg = keys_and_hits(Format::Svg);
+    let place = |text: &str| svg.find(text).unwrap();
+    assert!(place("9, dd") < place(">other<"), "{svg}");
+}
+
 #[test]
 fn stacks_with_their_hits() {
     assert_snapshot!(total(BY, &question(), &stacks()));
@@ -117,6 +168,7 @@ fn losses() {
         unresolved: Some(5),
         missed: Some(2),
         missed_hits: Some(1_912),
+        expired_starts: Some(1),
     };
     if let Value::Dist(dist) = &mut reading.table.rows[0].values[0] {
         dist.count += 1;

@@ -13,6 +13,8 @@ use rhist_core::table::Time;
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     pub(super) table: &'a Table,
+    /// Its begin. `None` for a total, which began `seconds` before.
+    pub(super) from: Option<&'a Time>,
     pub(super) to: &'a Time,
     /// Duration in seconds. `None` if unknown.
     pub(super) seconds: Option<f64>,
@@ -28,6 +30,7 @@ impl<'a> View<'a> {
     pub fn total(reading: &'a Reading, seconds: f64) -> Self {
         View {
             table: &reading.table,
+            from: None,
             to: &reading.table.time,
             seconds: Some(seconds).filter(|seconds| *seconds > 0.0),
             events: reading.events,
@@ -41,6 +44,7 @@ impl<'a> View<'a> {
     pub fn interval(interval: &'a Interval) -> Self {
         View {
             table: &interval.delta,
+            from: Some(&interval.from),
             to: &interval.to,
             seconds: Some(interval.seconds()).filter(|seconds| *seconds > 0.0),
             events: interval.events,

@@ -94,6 +94,8 @@ pub fn write_interrupts(path: &Path, proc: &Path) {
                 hits: second,
                 values: Vec::new(),
                 worst: None,
+                begin: None,
+                last_ns: None,
             }],
             time: Time {
                 realtime_ns: second * 1_000_000_000,
@@ -116,6 +118,8 @@ fn reading(second: u64, dists: &[Dist]) -> Reading {
         hits: dist.count,
         values: vec![Value::Dist(dist.clone())],
         worst: None,
+        begin: None,
+        last_ns: None,
     };
     let mut rows: Vec<_> = TASKS.iter().zip(dists).map(row).collect();
     rows.retain(|row| row.hits > 0);

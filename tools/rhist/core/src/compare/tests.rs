@@ -42,6 +42,8 @@ fn interval(random: &mut Random, start: u64, comms: &[(&str, u64, f64)]) -> Inte
             hits: count,
             values: vec![Value::Dist(dist), Value::Number(i128::from(count) * 4096)],
             worst: None,
+            begin: None,
+            last_ns: None,
         }
     });
     Interval {

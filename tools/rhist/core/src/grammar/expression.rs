@@ -299,6 +299,7 @@ impl<'a> Parser<'a> {
             Fits::Field(field) => Problem::new(at.clone(), format!("{text} is for {field} only")),
             Fits::Number => Problem::new(at.clone(), format!("{text} is for numbers"))
                 .label(format!("{subject} is {}", kind.noun())),
+            Fits::Task => Problem::new(at.clone(), format!("{text} is for fields with the number of a thread")),
             Fits::Address => Problem::new(at.clone(), format!("{text} is for addresses of the internet protocol"))
                 .label(format!("{subject} is {}", kind.noun())),
             Fits::TextPointer => Problem::new(at.clone(), format!("{text} is for fields with the type const char *"))

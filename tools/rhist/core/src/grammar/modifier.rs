@@ -45,6 +45,8 @@ pub enum Fits {
     Address,
     /// Pointers to strings.
     TextPointer,
+    /// Fields with the number of a thread.
+    Task,
     /// The field with this name only.
     Field(&'static str),
 }
@@ -72,7 +74,7 @@ const fn value(name: &'static str, number: NumberRule, about: &'static str) -> M
 }
 
 /// All modifiers. Modifiers of keys come first.
-pub const MODIFIERS: [Modifier; 17] = [
+pub const MODIFIERS: [Modifier; 19] = [
     Modifier {
         value: true,
         ..key("hex", NumberRule::Never, Fits::Number, "as a hexadecimal number")
@@ -137,6 +139,13 @@ pub const MODIFIERS: [Modifier; 17] = [
         Fits::TextPointer,
         "the string that is at this address",
     ),
+    key(
+        "comm",
+        NumberRule::Never,
+        Fits::Task,
+        "a thread as the name that it has at this moment",
+    ),
+    key("cgroup", NumberRule::Never, Fits::Task, "a thread as its control group"),
     value("percent", NumberRule::Never, "as its part of all, in per cent"),
     value("graph", NumberRule::Never, "as its part of all, as a bar"),
     value("min", NumberRule::Never, "the smallest"),
@@ -159,6 +168,11 @@ impl Modifier {
             Fits::Stack => kind == FieldKind::Stack,
             Fits::Address => kind == FieldKind::Bytes,
             Fits::TextPointer => kind == FieldKind::TextPointer,
+            // Other names of any event are in no field.
+            Fits::Task => {
+                let is_field = |name: &str| name == "common_pid" || !name.starts_with("common_");
+                kind == FieldKind::Number && name.is_some_and(is_field)
+            }
             Fits::Field(field) => name == Some(field),
         }
     }
@@ -181,6 +195,7 @@ pub fn of_key(event: &Format, field: &Field) -> Vec<&'static Modifier> {
         Meaning::Stack => &["stacktrace"],
         Meaning::Internet => &["ip"],
         Meaning::Text => &["string"],
+        Meaning::Task => &["comm", "cgroup", "hex"],
         Meaning::Identity => &["hex"],
         Meaning::Quantity => &["log2", "buckets", "hex"],
         Meaning::Nothing => &[],
@@ -207,6 +222,8 @@ enum Meaning {
     Internet,
     /// Pointer to a string.
     Text,
+    /// Number of a thread.
+    Task,
     /// Identifier, for which sums and ranges make no sense.
     Identity,
     Quantity,
@@ -230,12 +247,12 @@ fn meaning(event: &Format, field: &Field) -> Meaning {
             Meaning::Address
         }
         FieldKind::Number if ty.contains('*') => Meaning::Identity,
+        FieldKind::Number if *size == 4 && (ty == "pid_t" || word(&["pid"])) => Meaning::Task,
         FieldKind::Number
-            if ty == "pid_t"
-                || ty == "bool"
+            if ty == "bool"
                 || ty.starts_with("enum ")
                 || word(&[
-                    "pid", "tgid", "cpu", "node", "dev", "ino", "flags", "state", "type", "mode", "vec", "irq",
+                    "tgid", "cpu", "node", "dev", "ino", "flags", "state", "type", "mode", "vec", "irq",
                 ])
                 || word(&["reason", "sig", "id", "nr", "fd"]) =>
         {

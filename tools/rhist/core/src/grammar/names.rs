@@ -10,20 +10,25 @@ use crate::tracefs::format::FieldKind;
 use crate::tracefs::format::Format;
 
 /// Names in keys and values of any event besides its fields, each with kind and description.
-pub const KEY_NAMES: [(&str, FieldKind, &str); 5] = [
+pub const KEY_NAMES: [(&str, FieldKind, &str); 9] = [
     ("common_pid", FieldKind::Number, "the thread that was running"),
     ("common_comm", FieldKind::Text, "its name"),
     ("common_cpu", FieldKind::Number, "the CPU"),
     ("common_timestamp", FieldKind::Number, "the time, in nanoseconds"),
     ("common_stacktrace", FieldKind::Stack, "the stack of the kernel"),
+    ("common_tgid", FieldKind::Number, "the process that was running"),
+    ("common_ppid", FieldKind::Number, "its parent"),
+    ("common_cgroup", FieldKind::Text, "its control group"),
+    ("common_event", FieldKind::Text, "the event"),
 ];
 
 /// Names in filters of any event besides its fields, each with kind and description.
-pub const FILTER_NAMES: [(&str, FieldKind, &str); 4] = [
+pub const FILTER_NAMES: [(&str, FieldKind, &str); 5] = [
     ("common_pid", FieldKind::Number, "the thread that was running"),
     ("COMM", FieldKind::Text, "its name"),
     ("comm", FieldKind::Text, "its name, unless the event has such a field"),
     ("common_cpu", FieldKind::Number, "the CPU"),
+    ("common_cgroup", FieldKind::Text, "the control group of the thread"),
 ];
 
 /// Older names that the kernel still accepts.

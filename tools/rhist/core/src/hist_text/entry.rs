@@ -6,6 +6,8 @@
 use std::io::BufRead;
 use std::sync::Arc;
 
+use smallvec::smallvec;
+
 use super::layout::Field;
 use super::layout::Layout;
 use super::layout::Modifier;
@@ -14,6 +16,7 @@ use super::scanner::Scanner;
 use crate::table::Dist;
 use crate::table::Frame;
 use crate::table::Key;
+use crate::table::Other;
 use crate::table::ReadError;
 use crate::table::Row;
 use crate::table::Text;
@@ -27,19 +30,17 @@ impl Layout {
     /// Parses an entry.
     pub(super) fn entry<R: BufRead>(&self, text: &mut Scanner<R>) -> Result<Row, ReadError> {
         let keys = self.keys(text)?;
-        text.expect(b" hitcount:")?;
-        let hits = text.number(10)?;
-        let mut values = Vec::with_capacity(self.values.len());
-        for field in &self.values {
-            text.expect(b"  ")?;
-            values.push(field.value_in(text)?);
-        }
+        let row = self.counts(text)?;
         let mut worst = None;
         for (n, stored) in self.stored.iter().enumerate() {
-            text.expect(match stored {
+            let label: &[u8] = match stored {
                 Stored::Max => b"\n\tmax:",
                 Stored::Changed => b"\n\tchanged:",
-            })?;
+            };
+            // rhist leaves it out for an entry that was taken out during the read.
+            if !text.take(label)? {
+                continue;
+            }
             let value = text.number(10)?;
             let saved = self.saved(text)?.into();
             // 0 is the initial value: the kernel has stored nothing yet.
@@ -51,9 +52,34 @@ impl Layout {
         text.expect(b"\n")?;
         Ok(Row {
             keys: keys.into(),
+            worst,
+            ..row
+        })
+    }
+
+    /// Parses the counts of keys without a row, after `{ other }`.
+    pub(super) fn other<R: BufRead>(&self, text: &mut Scanner<R>) -> Result<Row, ReadError> {
+        let row = self.counts(text)?;
+        // Actions store nothing there.
+        text.expect(b"\n")?;
+        Ok(Row {
+            keys: smallvec![Key::Other(Other::Folded); self.keys.len()],
+            ..row
+        })
+    }
+
+    fn counts<R: BufRead>(&self, text: &mut Scanner<R>) -> Result<Row, ReadError> {
+        text.expect(b" hitcount:")?;
+        let hits = text.number(10)?;
+        let mut values = Vec::with_capacity(self.values.len());
+        for field in &self.values {
+            text.expect(b"  ")?;
+            values.push(field.value_in(text)?);
+        }
+        Ok(Row {
             hits,
             values,
-            worst,
+            ..Row::default()
         })
     }
 

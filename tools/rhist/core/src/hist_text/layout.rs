@@ -107,7 +107,11 @@ pub(super) fn read(line: &[u8]) -> Result<(Histogram, Layout), String> {
             b"name" if keys.is_empty() => histogram.name = Some(Text::from(rest)),
             b"sort" if !keys.is_empty() => is_behind_sort = true,
             // Before the sort parameter, variables may have these names.
-            b"size" if is_behind_sort => histogram.size = Text::from(rest).to_lossy().parse().unwrap_or(0),
+            b"size" if is_behind_sort => {
+                // A size that grows is shown as `A..B`.
+                let size = Text::from(rest).to_lossy();
+                histogram.size = size.rsplit('.').next().and_then(|most| most.parse().ok()).unwrap_or(0);
+            }
             b"clock" if is_behind_sort => histogram.clock = Some(Text::from(rest).to_lossy()),
             _ => layout.action(token),
         }

@@ -154,3 +154,45 @@ fn speed_of_many_entries() {
     println!("text: {:.1} ms", cpu_ms() - start);
     assert_eq!(histograms[0].table.rows.len(), 131_072);
 }
+
+#[test]
+fn keys_without_a_row() {
+    let read_with = |entries: &[&str], totals: &str| {
+        let trigger =
+            "hist:keys=x,y:vals=hitcount,a:sort=hitcount:size=2048..4096:expire(1m):full(other):onmax($a).save(b)";
+        let text = file(trigger, entries)
+            .replace("Entries: 2", "Entries: 1")
+            .replace("Dropped: 0\n", totals);
+        read(text.as_bytes())
+    };
+    let entry =
+        "{ x:          1, y:          2 } hitcount:          2  a:          5\n\tmax:          3  b:          4\n";
+    let other = "{ other } hitcount:          7  a:         50\n";
+    let totals = "Dropped: 0\n    Folded: 4\n    Expired: 3\n";
+    let histogram = read_with(&[entry, other], totals).unwrap().remove(0);
+    let rows: Vec<_> = histogram
+        .table
+        .rows
+        .iter()
+        .map(|row| (&row.keys[..], row.hits, &row.values[0]))
+        .collect();
+    let keys = [Key::Number(1), Key::Number(2)];
+    let others = [Key::Other(Other::Expired), Key::Other(Other::Expired)];
+    assert_eq!(
+        rows,
+        [(&keys[..], 2, &Value::Number(5)), (&others[..], 7, &Value::Number(50))]
+    );
+    assert_eq!(
+        (histogram.size, histogram.forgets.is_some(), histogram.entries),
+        (4096, true, 1)
+    );
+    let folded = read_with(&[entry, other], "Dropped: 0\n    Folded: 7\n")
+        .unwrap()
+        .remove(0);
+    assert_eq!(folded.table.rows[1].other(), Some(Other::Folded));
+    assert_eq!(folded.forgets, None);
+    let none = read_with(&[entry], "Dropped: 0\n    Folded: 0\n    Expired: 0\n")
+        .unwrap()
+        .remove(0);
+    assert_eq!((none.table.rows.len(), none.forgets.is_some()), (1, true));
+}

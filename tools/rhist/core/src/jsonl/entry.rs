@@ -5,17 +5,23 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use smallvec::smallvec;
+
 use super::cursor::Cursor;
 use super::cursor::Result;
 use super::line;
 use super::line::Cell;
 use super::line::Characters;
 use super::line::Header;
+use crate::table::Begin;
 use crate::table::Counts;
 use crate::table::Dist;
 use crate::table::Key;
 use crate::table::Keys;
+use crate::table::Moment;
+use crate::table::Other;
 use crate::table::Row;
+use crate::table::Span;
 use crate::table::Text;
 use crate::table::Value;
 use crate::table::Worst;
@@ -23,12 +29,14 @@ use crate::table::Worst;
 /// Members of an entry.
 #[derive(Clone, Copy)]
 enum EntryMember {
+    Begin,
     Keys,
     Values,
     Actions,
 }
 
-const ENTRY: [(&str, EntryMember); 3] = [
+const ENTRY: [(&str, EntryMember); 4] = [
+    ("\"begin_boottime_ns\":", EntryMember::Begin),
     ("\"keys\":", EntryMember::Keys),
     ("\"values\":", EntryMember::Values),
     ("\"actions\":", EntryMember::Actions),
@@ -69,6 +77,11 @@ const STORED: [(&str, StoredMember); 2] = [("\"value\":", StoredMember::Value), 
 
 /// Parser of entries. Allocates each list once, with its exact size.
 pub(super) struct Reader {
+    /// Both clocks at one moment, and when the histogram began. `None` from older modules, which do
+    /// not tell when a row began.
+    clocks: Option<(Moment, u64)>,
+    /// End of the interval: `CLOCK_BOOTTIME` in nanoseconds. `None` for totals.
+    end_ns: Option<u64>,
     /// Number of keys of an entry.
     keys: usize,
     /// Number of values, without the hits.
@@ -89,7 +102,11 @@ impl Reader {
         // Prefers save(), which stores more; among equals, the first.
         let worst = maxima.min_by_key(|(_, action)| action.action != "save");
         let name = |name: &Characters| name.0.to_lossy().into();
+        let begin = header.begin.map(Moment::from);
+        let end = header.interval.map(|interval| Span::from(interval).end);
         Reader {
+            clocks: begin.map(|begin| (end.unwrap_or(begin), begin.boottime_ns)),
+            end_ns: end.map(|end| end.boottime_ns),
             keys: header.keys.len(),
             values: header.values.len().saturating_sub(1),
             action: worst.map(|(place, _)| place),
@@ -103,21 +120,27 @@ impl Reader {
     pub(super) fn read(&mut self, line: &[u8]) -> Result<Row> {
         let mut line = Cursor::new(line)?;
         let (mut keys, mut hits) = (None, None);
-        let mut row = Row::default();
+        let mut row = Row {
+            last_ns: self.end_ns,
+            ..Row::default()
+        };
         line.object(&ENTRY, |line, member| {
             match member {
+                EntryMember::Begin => {
+                    let begin = line.unsigned()?;
+                    row.begin = self.clocks.map(|(clocks, histogram_ns)| Begin {
+                        at: clocks.at(begin),
+                        histogram_ns,
+                    });
+                }
                 EntryMember::Keys => {
                     let mut read = Keys::with_capacity(self.keys);
                     line.list(|line| key(line).map(|key| read.push(key)))?;
                     keys = Some(counted(read, self.keys)?);
                 }
                 EntryMember::Values => {
-                    let mut read = Vec::with_capacity(self.values);
-                    line.list(|line| match hits {
-                        None => line.unsigned().map(|number| hits = Some(number)),
-                        Some(_) => self.value(line).map(|value| read.push(value)),
-                    })?;
-                    row.values = counted(read, self.values)?;
+                    let (number, values) = self.values(line)?;
+                    (hits, row.values) = (Some(number), values);
                 }
                 EntryMember::Actions => row.worst = self.worst(line)?,
             }
@@ -128,6 +151,36 @@ impl Reader {
             (Some(keys), Some(hits)) => Ok(Row { keys, hits, ..row }),
             _ => Err("the entry has no keys, or no number of hits".into()),
         }
+    }
+
+    /// Parses the counts of keys without a row. The error describes the fault.
+    pub(super) fn other(&mut self, counts: &[u8], other: Other) -> Result<Row> {
+        let mut line = Cursor::new(counts)?;
+        let mut found = None;
+        line.object(&[("\"values\":", ())], |line, ()| {
+            found = Some(self.values(line)?);
+            Ok(())
+        })?;
+        line.end()?;
+        let (hits, values) = found.ok_or("the counts of other have no values")?;
+        Ok(Row {
+            keys: smallvec![Key::Other(other); self.keys],
+            hits,
+            values,
+            ..Row::default()
+        })
+    }
+
+    /// Parses the number of hits, and the values.
+    fn values(&mut self, line: &mut Cursor<'_>) -> Result<(u64, Vec<Value>)> {
+        let mut hits = None;
+        let mut values = Vec::with_capacity(self.values);
+        line.list(|line| match hits {
+            None => line.unsigned().map(|number| hits = Some(number)),
+            Some(_) => self.value(line).map(|value| values.push(value)),
+        })?;
+        let hits = hits.ok_or("the values have no number of hits")?;
+        Ok((hits, counted(values, self.values)?))
     }
 
     fn value(&mut self, line: &mut Cursor<'_>) -> Result<Value> {

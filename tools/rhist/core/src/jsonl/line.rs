@@ -2,6 +2,7 @@
 
 //! Lines of `hist_jsonl` according to its schema. Ignores unknown members.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Deserialize;
@@ -10,9 +11,13 @@ use serde::de::Error;
 use serde::de::MapAccess;
 use serde::de::Visitor;
 use serde::de::value::MapAccessDeserializer;
+use serde_json::value::RawValue;
 
+use crate::table;
+use crate::table::Ended;
 use crate::table::Frame;
 use crate::table::Key;
+use crate::table::Span;
 use crate::table::Text;
 
 /// Type of a line.
@@ -36,13 +41,73 @@ pub(super) struct Header {
     pub(super) filter: Option<Characters>,
     pub(super) paused: bool,
     pub(super) size: u64,
+    /// With a size that grows.
+    pub(super) size_max: Option<u64>,
+    /// With `expire()` and a time.
+    pub(super) expire_ns: Option<u64>,
+    /// With `expire(taken)`.
+    #[serde(default)]
+    pub(super) expire_taken: bool,
+    /// Arguments of `full()`.
+    #[serde(default)]
+    pub(super) full: Vec<String>,
     pub(super) clock: Option<String>,
     pub(super) boot_id: Option<String>,
     pub(super) realtime_ns: u64,
     pub(super) monotonic_ns: u64,
+    /// When the histogram began to count. `None` from older modules.
+    pub(super) begin: Option<Moment>,
+    /// Only in `hist_delta_jsonl`.
+    pub(super) interval: Option<Interval>,
     pub(super) keys: Vec<Column>,
     pub(super) values: Vec<Column>,
     pub(super) actions: Vec<Action>,
+}
+
+/// Times in the header.
+#[derive(Clone, Copy, Deserialize)]
+pub(super) struct Moment {
+    boottime_ns: u64,
+    realtime_ns: u64,
+}
+
+/// Interval in the header.
+#[derive(Clone, Copy, Deserialize)]
+pub(super) struct Interval {
+    begin: Moment,
+    end: Moment,
+    ended: Option<End>,
+    lost_histograms: u64,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum End {
+    Cleared,
+    Removed,
+}
+
+impl From<Moment> for table::Moment {
+    fn from(moment: Moment) -> Self {
+        Self {
+            boottime_ns: moment.boottime_ns,
+            realtime_ns: moment.realtime_ns,
+        }
+    }
+}
+
+impl From<Interval> for Span {
+    fn from(interval: Interval) -> Self {
+        Self {
+            begin: interval.begin.into(),
+            end: interval.end.into(),
+            ended: interval.ended.map(|ended| match ended {
+                End::Cleared => Ended::Cleared,
+                End::Removed => Ended::Removed,
+            }),
+            lost_histograms: interval.lost_histograms,
+        }
+    }
 }
 
 /// Key or value in the header.
@@ -63,7 +128,7 @@ pub(super) struct Action {
 
 /// Last line of a histogram, after the entries.
 #[derive(Deserialize)]
-pub(super) struct Trailer {
+pub(super) struct Trailer<'a> {
     pub(super) hits: u64,
     pub(super) entries: u64,
     pub(super) shown: u64,
@@ -74,6 +139,22 @@ pub(super) struct Trailer {
     pub(super) missed: u64,
     /// `None` from older modules.
     pub(super) rejected: Option<u64>,
+    /// Counts of keys without a row, by the reasons: see [`table::Other::word()`].
+    #[serde(borrow, default)]
+    pub(super) other: BTreeMap<String, &'a RawValue>,
+    pub(super) expired_set: Option<u64>,
+}
+
+impl Header {
+    /// Which entries are taken out of the histogram.
+    pub(super) fn forgets(&self) -> Option<table::Forgets> {
+        let forgets = table::Forgets {
+            idle_ns: self.expire_ns,
+            taken: self.expire_taken,
+        };
+        let recycles = self.full.iter().any(|word| word == "recycle");
+        (recycles || forgets != table::Forgets::default()).then_some(forgets)
+    }
 }
 
 /// Parses a line. The error describes the fault.
@@ -203,6 +284,8 @@ struct Members {
     comm: Option<Characters>,
     #[serde(deserialize_with = "present")]
     syscall: Option<Option<Characters>>,
+    #[serde(deserialize_with = "present")]
+    cgroup: Option<Option<Characters>>,
     address: Option<String>,
     symbol: Option<Characters>,
     stack: Option<Vec<Symbol>>,
@@ -242,6 +325,15 @@ impl Members {
                 let name = name.map(|name| name.strip_prefix("sys_").map(str::to_owned).unwrap_or(name));
                 Key::Syscall { number, name }
             }
+            Members {
+                value,
+                cgroup: Some(path),
+                ..
+            } => match (path, value) {
+                (Some(path), _) => Key::Text(path.0),
+                (None, Some(id)) => Key::Number(id.into()),
+                (None, None) => Key::UNKNOWN,
+            },
             Members {
                 address: Some(address),
                 symbol,

@@ -3,6 +3,7 @@
 use super::*;
 use crate::measure::cpu_ms;
 use crate::table::Dist;
+use crate::table::Forgets;
 use crate::table::Key;
 
 const HEADER: &str = r#"{"type":"header","schema":1,"trigger":"hist:keys=a","system":"s","event":"e","name":null,"filter":null,"paused":false,"size":2048,"clock":null,"boot_id":null,"realtime_ns":1,"monotonic_ns":2,"keys":[{"name":"a","type":"int","modifier":null,"unit":null}],"values":[{"name":"hitcount","type":"u64","modifier":null,"unit":null,"bucket_unit":null},{"name":"lat","type":"u64","modifier":null,"unit":"us","bucket_unit":null}],"variables":["x"],"actions":[{"handler":"onmatch","action":"trace","saved":[]},{"handler":"onmax","action":"trace","saved":[]},{"handler":"onmax","action":"save","saved":["comm"]}]}"#;
@@ -49,6 +50,10 @@ fn keys_of_all_kinds() {
     };
     assert_eq!(key(r#"{"value":0,"syscall":"sys_read"}"#), Ok(syscall(0, Some("read"))));
     assert_eq!(key(r#"{"value":-1,"syscall":null}"#), Ok(syscall(-1, None)));
+    let text = |path: &str| Key::Text(path.into());
+    assert_eq!(key(r#"{"value":26,"cgroup":"/a/b"}"#), Ok(text("/a/b")));
+    assert_eq!(key(r#"{"value":null,"cgroup":"<gone>"}"#), Ok(text("<gone>")));
+    assert_eq!(key(r#"{"value":26,"cgroup":null}"#), Ok(Key::Number(26)));
     assert_eq!(
         key(r#"{"address":"0xffffffff810c2fd0","symbol":"do_idle+0x12/0x30"}"#),
         Ok(Key::Address(frame(0xffffffff810c2fd0, Some("do_idle+0x12/0x30"))))
@@ -182,4 +187,89 @@ fn what_was_counted_while_it_was_read() {
     // The difference may be values without a bucket.
     assert_eq!(count("1"), 5);
     assert_eq!(count("null"), 5);
+}
+
+/// Rows of a key are as the kernel shows them for a moment, while it takes out the first one.
+#[test]
+fn a_key_that_has_begun_again() {
+    let rows = |header: &str| {
+        let entry =
+            |begin, hits| entry("1", hits).replacen(r#""keys""#, &format!(r#""begin_boottime_ns":{begin},"keys""#), 1);
+        let header = header.replacen(
+            r#""paused""#,
+            r#""begin":{"boottime_ns":5,"realtime_ns":9},"paused""#,
+            1,
+        );
+        let trailer = TRAILER.replacen(r#""entries":1,"shown":1"#, r#""entries":2,"shown":2"#, 1);
+        let text = file(&[&header, &entry(10, "3"), &entry(20, "4"), &trailer]);
+        let table = read(text.as_bytes()).unwrap().remove(0).table;
+        table.rows.iter().map(|row| row.keys[0].to_string()).collect::<Vec<_>>()
+    };
+    let forgets = HEADER.replacen(r#""size":2048"#, r#""size":2048,"expire_ns":60000000000"#, 1);
+    assert_eq!(rows(&forgets), ["1", "expired"]);
+    assert_eq!(rows(HEADER), ["1", "1"]);
+}
+
+/// Counts of keys without a row are rows with a key of their own.
+#[test]
+fn keys_without_a_row() {
+    let other = |folded: &str| {
+        let other =
+            format!(r#""other":{{"folded":{folded},"expired":{{"hitcount":3,"values":[3,9]}},"recycled":null}}"#);
+        let more = format!(r#","rejected":0,{other},"expired_entries":2,"recycled_entries":0,"expired_set":1}}"#);
+        let header = HEADER.replacen(
+            r#""size":2048"#,
+            r#""size":2048,"size_max":4096,"expire_ns":60000000000,"expire_taken":true,"full":["recycle","other"]"#,
+            1,
+        );
+        let trailer = TRAILER.replacen(r#""hits":5"#, r#""hits":12"#, 1).replace('}', &more);
+        read(file(&[&header, &entry("1", "3"), &trailer]).as_bytes())
+    };
+    let histogram = other(r#"{"hitcount":4,"values":[4,7]}"#).unwrap().remove(0);
+    let rows: Vec<_> = histogram
+        .table
+        .rows
+        .iter()
+        .map(|row| (&row.keys[0], row.hits, &row.values[0]))
+        .collect();
+    let number = Value::Number;
+    assert_eq!(
+        rows,
+        [
+            (&Key::Number(1), 5, &number(3)),
+            (&Key::Other(Other::Expired), 3, &number(9)),
+            (&Key::Other(Other::Folded), 4, &number(7)),
+        ]
+    );
+    assert_eq!(
+        (histogram.hits, histogram.entries, histogram.table.entries()),
+        (12, 1, 1)
+    );
+    let forgets = Some(Forgets {
+        idle_ns: Some(60_000_000_000),
+        taken: true,
+    });
+    assert_eq!(
+        (histogram.size, histogram.forgets, histogram.expired_set),
+        (4096, forgets, Some(1))
+    );
+    assert_eq!(other("null").unwrap()[0].table.rows.len(), 2);
+    assert_eq!(
+        other(r#"{"hitcount":0,"values":[0,null]}"#).unwrap()[0]
+            .table
+            .rows
+            .len(),
+        2
+    );
+    for folded in [
+        r#"{"hitcount":4,"values":[]}"#,
+        r#"{"hitcount":4,"values":[4]}"#,
+        r#"{"hitcount":4}"#,
+        "4",
+    ] {
+        assert!(
+            matches!(other(folded), Err(ReadError::Format { line: 3, .. })),
+            "{folded}"
+        );
+    }
 }

@@ -14,6 +14,7 @@
 //! | address | `address` as a string, `symbol`; each only if it is known |
 //! | stack | `arrayValue` of addresses, the innermost function first |
 //! | range | `first`, `last` |
+//! | keys without a row | `other`: why they have none |
 
 use super::model::Any;
 use super::model::Attribute;
@@ -21,6 +22,7 @@ use super::model::Bytes;
 use super::model::Digits;
 use crate::table::Frame;
 use crate::table::Key;
+use crate::table::Other;
 use crate::table::Text;
 
 /// Makes a value of OTLP from named members.
@@ -100,6 +102,7 @@ pub fn from_key(key: &Key) -> Any {
         Key::Address(value) => frame(value),
         Key::Stack(frames) => Any::Array(frames.iter().map(frame).collect::<Vec<_>>().into()),
         Key::Range { first, last } => list([("first", number(*first)), ("last", number(*last))]),
+        Key::Other(other) => list([("other", string(other.word()))]),
     }
 }
 
@@ -110,6 +113,7 @@ pub fn to_key(value: &Any) -> Option<Key> {
         Any::String(_) | Any::Bytes(_) => Key::Text(to_text(value)?),
         Any::Array(frames) => Key::Stack(frames.values.iter().map(to_frame).collect::<Option<_>>()?),
         Any::Kvlist(members) => match members.values.as_slice() {
+            [other] if other.key == "other" => Key::Other(Other::parse(&to_string(&other.value)?)?),
             [value] if value.key == "value" => Key::Number(to_number(&value.value)?),
             [value, comm] if value.key == "value" && comm.key == "comm" => Key::Task {
                 pid: to_number(&value.value)?.try_into().ok()?,

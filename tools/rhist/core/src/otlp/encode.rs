@@ -47,6 +47,11 @@ pub trait Form {
     /// Start of an interval, in nanoseconds of `CLOCK_REALTIME`.
     fn start_ns(&self, interval: &Interval) -> u64;
 
+    /// Start of the counts of a row.
+    fn row_start_ns(&self, interval: &Interval, _: &Row) -> u64 {
+        self.start_ns(interval)
+    }
+
     /// Meaning of the numbers.
     fn temporality(&self) -> Temporality;
 
@@ -132,7 +137,7 @@ impl<'a> Encoder<'a> {
                 None => self.exemplars(row, BucketUnit::One),
                 Some(_) => Vec::new(),
             },
-            ..self.point(self.attributes(row), row.hits.into())
+            ..self.row_point(row, row.hits.into())
         });
         metrics.push(self.sum(
             names.hits.clone(),
@@ -147,17 +152,18 @@ impl<'a> Encoder<'a> {
             let mut unit = None;
             for row in rows {
                 match row.values.get(i) {
-                    Some(Value::Number(number)) => numbers.push(self.point(self.attributes(row), *number)),
+                    Some(Value::Number(number)) => numbers.push(self.row_point(row, *number)),
                     Some(Value::Dist(dist)) => {
                         let unit = *unit.get_or_insert(dist.bucket_unit);
                         let (mut point, in_buckets) = self.histogram(dist, unit);
                         point.attributes = self.attributes(row);
+                        point.start_time_unix_nano = self.row_start(row);
                         if first_dist(row) == Some(i) {
                             point.exemplars = self.exemplars(row, unit);
                         }
                         dists.push(point);
                         if i128::from(dist.count) != in_buckets {
-                            no_bucket.push(self.point(self.attributes(row), i128::from(dist.count) - in_buckets));
+                            no_bucket.push(self.row_point(row, i128::from(dist.count) - in_buckets));
                         }
                     }
                     Some(Value::Unknown) | None => (),
@@ -219,6 +225,7 @@ impl<'a> Encoder<'a> {
             (names::UNRESOLVED, losses.unresolved),
             (names::MISSED, losses.missed),
             (names::MISSED_HITS, losses.missed_hits),
+            (names::EXPIRED_STARTS, losses.expired_starts),
         ] {
             if let Some(number) = number {
                 metrics.push(self.sum(name.to_owned(), "1".to_owned(), point(number.into()), true));
@@ -274,6 +281,18 @@ impl<'a> Encoder<'a> {
             as_double,
             exemplars: Vec::new(),
         }
+    }
+
+    /// A number of a row, with its attributes and its start.
+    fn row_point(&self, row: &Row, number: i128) -> NumberPoint {
+        NumberPoint {
+            start_time_unix_nano: self.row_start(row),
+            ..self.point(self.attributes(row), number)
+        }
+    }
+
+    fn row_start(&self, row: &Row) -> Digits {
+        Digits(self.form.row_start_ns(self.interval, row).into())
     }
 
     fn sum(&self, name: String, unit: String, data_points: Vec<NumberPoint>, is_monotonic: bool) -> Metric {

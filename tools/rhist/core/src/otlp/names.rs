@@ -34,6 +34,8 @@ pub const UNRESOLVED: &str = "rhist.unresolved";
 pub const MISSED: &str = "rhist.missed";
 /// See [`crate::table::Losses`].
 pub const MISSED_HITS: &str = "rhist.missed_hits";
+/// See [`crate::table::Losses`].
+pub const EXPIRED_STARTS: &str = "rhist.expired_starts";
 
 /// Names of the metrics for the rows of a table. All differ, whatever the names of the columns.
 pub struct Names {
@@ -62,6 +64,7 @@ impl Names {
                 UNRESOLVED,
                 MISSED,
                 MISSED_HITS,
+                EXPIRED_STARTS,
             ]
             .map(str::to_owned),
         );

@@ -24,6 +24,7 @@ use crate::table::Row;
 use crate::table::Table;
 use crate::table::Unit;
 use crate::table::Value;
+use crate::table::shown;
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 360.0;
@@ -113,7 +114,12 @@ pub fn keys(question: &Question, table: &Table) -> String {
         _ => row.hits.into(),
     };
     let mut rows: Vec<_> = table.rows.iter().map(|row| (number(row), row)).collect();
-    rows.sort_by(|(a, row), (b, other)| b.cmp(a).then_with(|| row.keys.cmp(&other.keys)));
+    // Keys without a row come last: comparing many with one tells nothing.
+    let is_other = |row: &Row| row.other().is_some();
+    rows.sort_by(|(a, row), (b, other)| {
+        let by_number = is_other(row).cmp(&is_other(other)).then_with(|| b.cmp(a));
+        by_number.then_with(|| row.keys.cmp(&other.keys))
+    });
     let shown = rows.len().min(MAX_KEYS);
     let height = 76.0 + 20.0 * shown as f64 + MARGIN;
     let mut facts = things(table.total().hits, &question.noun) + &by;
@@ -142,7 +148,7 @@ pub fn keys(question: &Question, table: &Table) -> String {
 
 /// Formats the keys of a row.
 pub fn name(keys: &[Key]) -> String {
-    let keys: Vec<_> = keys.iter().map(ToString::to_string).collect();
+    let keys: Vec<_> = shown(keys).iter().map(ToString::to_string).collect();
     if keys.is_empty() {
         "all".to_owned()
     } else {

@@ -17,6 +17,7 @@ use crate::table::Row;
 use crate::table::Table;
 use crate::table::Unit;
 use crate::table::Value;
+use crate::table::shown;
 
 const WIDTH: f64 = 1200.0;
 const ROW: f64 = 18.0;
@@ -88,7 +89,7 @@ fn weight<'a>(question: &'a Question, table: &'a Table) -> (fn(&Row) -> f64, &'a
 /// Names of a row's boxes from the bottom up: other keys first, then the functions of its stacks.
 fn frames(row: &Row) -> Vec<String> {
     let mut names = Vec::new();
-    for key in row.keys.iter().filter(|key| !matches!(key, Key::Stack(_))) {
+    for key in shown(&row.keys).iter().filter(|key| !matches!(key, Key::Stack(_))) {
         names.push(key.to_string());
     }
     for key in &row.keys {

@@ -55,6 +55,8 @@ fn row(keys: Vec<Key>, hits: u64, values: Vec<Value>) -> Row {
         hits,
         values,
         worst: None,
+        begin: None,
+        last_ns: None,
     }
 }
 

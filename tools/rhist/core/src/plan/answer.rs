@@ -3,6 +3,7 @@
 //! Combines the histograms of a run's triggers into one table.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::hist_file;
 use crate::question::Fill;
@@ -86,8 +87,11 @@ impl End {
 /// Role of a histogram in the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shows {
-    /// No rows: the histogram only holds a variable.
+    /// No rows: the histogram only holds variables.
     Nothing,
+    /// No rows: the histogram only holds starts. Starts that were taken out before their end are
+    /// reported.
+    Starts,
     /// Neither rows nor losses: it voids starts, even if it has no entry left.
     Void,
     /// No rows: it generates a synthetic event for each hit that finds a start. Its other hits are
@@ -103,6 +107,25 @@ pub(super) enum Shows {
     /// The complete answer, with its own columns.
     Whole,
 }
+
+/// A trigger of this event is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gone(String);
+
+impl Gone {
+    /// Error for an event (`system/event`).
+    pub fn new(event: &str) -> Self {
+        Self(event.to_owned())
+    }
+}
+
+impl fmt::Display for Gone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: a trigger of this run was removed", self.0)
+    }
+}
+
+impl std::error::Error for Gone {}
 
 impl Answer {
     /// An answer with these keys, and a distribution as its only value.
@@ -136,6 +159,14 @@ impl Answer {
         }
     }
 
+    /// An answer that is the only histogram of an event.
+    #[cfg(test)]
+    pub(crate) fn of_one(event: &str) -> Self {
+        let mut answer = Self::whole();
+        answer.add(event.to_owned(), 0, Shows::Whole);
+        answer
+    }
+
     /// Returns whether drops of this histogram are reported.
     #[cfg(test)]
     pub(super) fn tells_drops_of(&self, event: &str, place: usize) -> bool {
@@ -144,6 +175,12 @@ impl Answer {
             .iter()
             .find(is_that)
             .is_some_and(|part| part.shows != Shows::Void)
+    }
+
+    /// Returns whether its rows come from a single histogram, so that each is an entry.
+    pub fn is_of_one(&self) -> bool {
+        let has_rows = |part: &&Part| matches!(part.shows, Shows::Rows | Shows::Log2 | Shows::Whole);
+        self.parts.iter().filter(has_rows).count() == 1
     }
 
     /// Returns whether the answer is a single histogram.
@@ -177,12 +214,36 @@ impl Answer {
         });
     }
 
+    /// Events whose histograms make up the answer (`system/event`), in the order of their names.
+    pub fn events(&self) -> Vec<&str> {
+        let mut events: Vec<&str> = self.parts.iter().map(|part| part.event.as_str()).collect();
+        events.sort_unstable();
+        events.dedup();
+        events
+    }
+
     /// Reads the answer from the files of an instance.
     ///
     /// # Errors
     ///
     /// A file cannot be read or parsed, or a trigger of the run is gone.
     pub fn read(&self, instance: &Tracefs) -> Result<Reading, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(self.combine(self.histograms(instance)?)?)
+    }
+
+    /// Reads the histograms of each event, in the order of their triggers.
+    pub fn histograms(&self, instance: &Tracefs) -> Result<BTreeMap<&str, Vec<Histogram>>, hist_file::Error> {
+        let read = |event| Ok((event, hist_file::read(instance, event)?));
+        self.events().into_iter().map(read).collect()
+    }
+
+    /// Combines the histograms of each event, in the order of their triggers: their totals, or
+    /// their counts in an interval.
+    ///
+    /// # Errors
+    ///
+    /// A trigger of the run is gone.
+    pub fn combine(&self, mut histograms: BTreeMap<&str, Vec<Histogram>>) -> Result<Reading, Gone> {
         let mut reading = Reading {
             table: Table {
                 keys: self.keys.clone(),
@@ -192,16 +253,10 @@ impl Answer {
             ..Reading::default()
         };
         let mut ends = BTreeMap::new();
-        let mut events: Vec<&str> = self.parts.iter().map(|part| part.event.as_str()).collect();
-        events.sort_unstable();
-        events.dedup();
-        for event in events {
-            let mut histograms = hist_file::read(instance, event)?;
-            for part in self.parts.iter().filter(|part| part.event == event) {
-                let histogram = histograms
-                    .get_mut(part.place)
-                    .map(std::mem::take)
-                    .ok_or_else(|| format!("{event}: a trigger of this run was removed"))?;
+        for (event, histograms) in &mut histograms {
+            for part in self.parts.iter().filter(|part| part.event == *event) {
+                let histogram = histograms.get_mut(part.place).map(std::mem::take);
+                let histogram = histogram.ok_or_else(|| Gone::new(event))?;
                 self.add_part(&mut reading, &mut ends, part, histogram);
             }
         }
@@ -229,7 +284,7 @@ impl Answer {
             return;
         }
         // Entries of these triggers are keyed like starts, and are not rows of the answer.
-        let is_of_starts = matches!(part.shows, Shows::Nothing | Shows::Ends);
+        let is_of_starts = matches!(part.shows, Shows::Nothing | Shows::Starts | Shows::Ends);
         reading.fill = reading.fill.max(Fill {
             entries: histogram.entries,
             size: histogram.size,
@@ -244,6 +299,10 @@ impl Answer {
             Shows::Void => {}
             // The triggers of the end report hits without a start.
             Shows::Nothing => table.losses.unresolved = None,
+            Shows::Starts => {
+                table.losses.unresolved = None;
+                table.losses.expired_starts = histogram.expired_set;
+            }
             Shows::Ends => {}
             Shows::Whole => {
                 (reading.table.keys, reading.table.values) = (table.keys, table.values);

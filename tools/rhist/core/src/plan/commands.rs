@@ -11,6 +11,7 @@ use crate::grammar::Trigger;
 use crate::names::Names;
 use crate::question::Question;
 use crate::recipe::Measure;
+use crate::room::Idle;
 use crate::tracefs::Tracefs;
 use crate::tracefs::events::EventName;
 
@@ -35,6 +36,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// Meaning of the triggers' histograms.
     pub answer: Answer,
+    /// Time after which an entry of the results without hits is taken out.
+    pub idle: Option<Idle>,
     /// The question, as recordings and pages describe it.
     pub question: Question,
 }
@@ -54,6 +57,8 @@ pub enum Instead {
     /// Less exact, or meant for another kernel: allowed only if the kernel lacks a feature that the
     /// better plan needs.
     LessExact,
+    /// Equivalent, except that no histogram grows, and no entry is taken out.
+    Fixed,
     /// Equivalent, except that tasks are counted by ID, where C lacks their names.
     ById,
 }

@@ -65,11 +65,7 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
             plan.note_self();
         }
         let others = others.unwrap_or_default();
-        let tail = format!(
-            "{}{}",
-            size_of(options, measure),
-            condition(&[&count.filter, &filter, &others])
-        );
+        let tail = format!("{}{}", size_of(asked), condition(&[&count.filter, &filter, &others]));
         if has_dist(asked.tracefs) {
             rhist(plan, asked, count, &event, &tail);
         } else {

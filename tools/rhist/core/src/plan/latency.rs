@@ -5,6 +5,7 @@
 use super::address;
 use super::answer::Shows;
 use super::clause::dist_clauses;
+use super::clause::growing;
 use super::clause::keys_or_cpu;
 use super::clause::number_of;
 use super::clause::room;
@@ -90,7 +91,7 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
         let others = others.unwrap_or_default();
         command += &condition(&[&start.filter, filter, &others]);
         let (event, place) = plan.add_trigger(&event_of(&start.event)?, command);
-        plan.answer.add(event, place, Shows::Nothing);
+        plan.answer.add(event, place, Shows::Starts);
         if !others.is_empty() && plan.answer.tells_ends && has_dist(tracefs) {
             leave_out(plan, asked, i, &others)?;
             left_out.push(i);
@@ -189,7 +190,8 @@ fn free(plan: &mut Plan, asked: Asked<'_>, i: usize) -> Result<String, Error> {
     let command = format!(
         "hist:keys={}:free{i}=common_timestamp{}{}",
         end.on.join(","),
-        room(asked, i),
+        // Without an entry, the next start would not count.
+        growing(asked, i),
         condition(&[&end.filter])
     );
     let (event, place) = plan.add_trigger(&event_of(&end.event)?, command);
@@ -240,7 +242,7 @@ fn direct(plan: &mut Plan, asked: Asked<'_>, end: &Point, (e, i): (usize, usize)
         );
     }
     command += &dist_clauses(options);
-    command += &size_of(options, measure);
+    command += &size_of(asked);
     command += filter;
     let (event, place) = plan.add_trigger(&event_of(&end.event)?, command);
     plan.answer.add_end(event, place, Shows::Rows, number_of(end, measure));
@@ -298,10 +300,11 @@ mod tests {
 
     #[test]
     fn what_makes_starts_void() {
-        let start = "hist:keys=pid:ts0=common_timestamp:size=16384 if pid != 0";
+        let rhist_start = "hist:keys=pid:ts0=common_timestamp:size=4096..262144:expire(taken,1h) if pid != 0";
+        let c_start = "hist:keys=pid:ts0=common_timestamp:size=16384 if pid != 0";
         let rhist = "hist:keys=common_cpu:on(prev_pid):gone0_0=common_timestamp-$ts0 if prev_state & 48";
         let c = "hist:keys=prev_pid:size=16384:gone0_0=common_timestamp-$ts0 if prev_state & 48";
-        for (is_rhist, forget) in [(true, rhist), (false, c)] {
+        for (is_rhist, start, forget) in [(true, rhist_start, rhist), (false, c_start, c)] {
             let plan = plan(is_rhist, &measure(), &Options::default());
             let texts: Vec<&str> = texts(&plan)
                 .into_iter()
@@ -314,7 +317,10 @@ mod tests {
 
     #[test]
     fn the_first_of_several_starts() {
-        for is_rhist in [true, false] {
+        for (is_rhist, free, room) in [
+            (true, "4096..262144", "4096..262144:expire(taken,1h)"),
+            (false, "16384", "16384"),
+        ] {
             let mut measure = measure();
             measure.forget.clear();
             measure.start[0].first = true;
@@ -322,8 +328,8 @@ mod tests {
             assert_eq!(
                 texts(&plan)[..2],
                 [
-                    "hist:keys=next_pid:free0=common_timestamp:size=16384",
-                    "hist:keys=pid:was0=common_timestamp-$free0,ts0=common_timestamp:size=16384 if pid != 0",
+                    format!("hist:keys=next_pid:free0=common_timestamp:size={free}"),
+                    format!("hist:keys=pid:was0=common_timestamp-$free0,ts0=common_timestamp:size={room} if pid != 0"),
                 ]
             );
             assert!(plan.answer.tells_drops_of("sched/sched_switch", 0));
@@ -389,7 +395,9 @@ mod tests {
         assert_eq!(
             of_own(true, &at_start, &own),
             [
-                format!("hist:keys=pid:own0=common_timestamp:size=16384 if (pid != 0) && (!({others}))"),
+                format!(
+                    "hist:keys=pid:own0=common_timestamp:size=4096..262144:expire(taken,1h) if (pid != 0) && (!({others}))"
+                ),
                 "hist:keys=common_cpu:on(next_pid):left0_0=common_timestamp-$own0".to_owned(),
                 "hist:keys=common_cpu:on(prev_pid):went0_0=common_timestamp-$own0 if prev_state & 48".to_owned(),
             ]

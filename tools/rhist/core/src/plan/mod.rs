@@ -21,9 +21,11 @@ mod step;
 mod synthetic;
 
 pub use answer::Answer;
+pub use answer::Gone;
 use answer::Shows;
 #[cfg(test)]
 pub(crate) use answer::tests::hist_jsonl;
+pub(crate) use clause::has_room;
 pub use commands::Instead;
 pub(crate) use commands::NO_TASK;
 pub use commands::Plan;
@@ -106,6 +108,16 @@ impl Plan {
                 _ => "only times in nanoseconds can have buckets in another unit".to_owned(),
             }));
         }
+        if !has_dist(tracefs) {
+            let grows = options.size.is_some_and(|size| size.most.is_some());
+            for (option, is_given) in [("--size A..B", grows), ("--expire", options.expire.is_some())] {
+                if is_given {
+                    return Err(Error::Impossible(format!(
+                        "C's histograms do not grow, and forget nothing, so {option} needs rhist: load it"
+                    )));
+                }
+            }
+        }
         if options.comm_by_pid {
             replace(&mut keys, "common_comm", "common_pid.execname");
             replace(&mut measure.save, "common_comm", "common_pid");
@@ -117,6 +129,7 @@ impl Plan {
             measure: measure.clone(),
             steps: Vec::new(),
             answer,
+            idle: None,
             question,
         };
         plan.name_hexadecimals(&keys);
@@ -129,6 +142,7 @@ impl Plan {
             options,
             keys: &keys,
         };
+        plan.idle = clause::idle_of(asked);
         if measure.count.is_empty() {
             latency::plan(&mut plan, asked)?;
         } else {
@@ -161,6 +175,7 @@ impl Plan {
             measure: Measure::default(),
             steps: Vec::new(),
             answer: Answer::whole(),
+            idle: triggers.last().and_then(|(_, command)| clause::idle_in(command)),
             question: Question {
                 backend: tracefs.backend(),
                 ..question

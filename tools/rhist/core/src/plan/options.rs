@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 
 use crate::recipe::Measure;
+use crate::room::Idle;
+use crate::room::Size;
 use crate::table::BucketUnit;
 use crate::tracefs::Backend;
 use crate::tracefs::Tracefs;
@@ -27,7 +29,14 @@ pub struct Options {
     /// Filter for hits.
     pub filter: Option<String>,
     /// Number of entries for results, and the minimum for starts.
-    pub size: Option<u32>,
+    pub size: Option<Size>,
+    /// Time after which an entry of the results without hits is taken out.
+    pub expire: Option<Idle>,
+    /// Default of [`Self::expire`] for results by keys whose values come and go.
+    pub expire_passing: Option<Idle>,
+    /// No histogram grows, and no entry is taken out: for modules that cannot, and for shapes of
+    /// entries that are too wide.
+    pub is_fixed: bool,
     /// Unit of the buckets of times: see [`BucketUnit`].
     pub unit: BucketUnit,
     /// Whether only the buckets of distributions are read. The kernel then estimates as few
@@ -48,6 +57,13 @@ pub(super) struct Asked<'a> {
     pub options: &'a Options,
     /// Keys as the kernel names them.
     pub keys: &'a [String],
+}
+
+impl Asked<'_> {
+    /// Returns whether histograms may grow, and forget entries: rhist's can.
+    pub(super) fn has_room(&self) -> bool {
+        has_dist(self.tracefs) && !self.options.is_fixed
+    }
 }
 
 /// Returns whether histograms support distributions: rhist's do.

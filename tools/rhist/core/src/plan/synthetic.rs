@@ -172,10 +172,7 @@ pub(super) fn plan(
 /// fields.
 fn results(plan: &mut Plan, asked: Asked<'_>, event: &EventName, save: &[String]) -> Result<(), Error> {
     let Asked {
-        tracefs,
-        measure,
-        options,
-        keys,
+        tracefs, options, keys, ..
     } = asked;
     let slower = options
         .slower
@@ -183,7 +180,7 @@ fn results(plan: &mut Plan, asked: Asked<'_>, event: &EventName, save: &[String]
     let faster = options
         .faster
         .map_or(String::new(), |below| format!("{VALUE} < {below}"));
-    let size = size_of(options, measure);
+    let size = size_of(asked);
     let tail = size.clone() + &condition(&[&slower, &faster]);
     let worst = |save: &str| format!(":max={VALUE}:onmax($max).save({save})");
     if has_dist(tracefs) {

@@ -18,4 +18,3 @@ pub use error::Written;
 pub use model::Query;
 pub use model::one_line;
 pub use text::QueryText;
-pub use text::SIZE;

@@ -12,6 +12,8 @@ use crate::recipe::Measure;
 use crate::recipe::Point;
 use crate::recipe::Recipe;
 use crate::recipe::UnitName;
+use crate::room::Idle;
+use crate::room::Size;
 use crate::table::BucketUnit;
 use crate::tracefs::Backend;
 
@@ -43,7 +45,11 @@ pub struct Query {
     /// Whether the activity of rhist itself counts.
     pub counts_self: bool,
     /// Number of entries for results, and the minimum for starts.
-    pub size: Option<u32>,
+    pub size: Option<Size>,
+    /// Time after which an entry of the results without hits is taken out.
+    pub expire: Option<Idle>,
+    /// Default of [`Self::expire`] for results by keys whose values come and go.
+    pub expire_passing: Option<Idle>,
     /// Unit of the buckets of times.
     pub unit: BucketUnit,
     /// Whether only the buckets of distributions are read.

@@ -57,6 +57,9 @@ impl Query {
             faster,
             filter: self.filter.clone(),
             size: self.size,
+            expire: self.expire,
+            expire_passing: self.expire_passing,
+            is_fixed: false,
             unit: self.unit,
             only_buckets: self.only_buckets,
             args: self.args.clone(),
@@ -71,16 +74,21 @@ impl Query {
         let ways = |measure: &Measure| {
             let plan = |options: &Options| Plan::new(tracefs, id.clone(), measure, options, question.clone());
             let best = plan(&options)?;
-            let others = match tracefs.backend() == Backend::C && best.has_comm() {
+            let fixed = plan(&Options {
+                is_fixed: true,
+                ..options.clone()
+            })?;
+            let fixed = Some((Instead::Fixed, fixed)).filter(|(_, fixed)| fixed.steps != best.steps);
+            let by_id = match tracefs.backend() == Backend::C && best.has_comm() {
                 true => plan(&Options {
                     comm_by_pid: true,
                     ..options.clone()
                 })
-                .into_iter()
-                .map(|plan| (Instead::ById, plan))
-                .collect(),
-                false => Vec::new(),
+                .ok(),
+                false => None,
             };
+            let by_id = by_id.map(|plan| (Instead::ById, plan));
+            let others = fixed.into_iter().chain(by_id).collect();
             Ok::<_, plan::Error>(Plans { best, others })
         };
         let measure = self.with_events(tracefs)?;

@@ -5,8 +5,9 @@
 //! it.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::ops::Range;
-use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 use super::error::Error;
 use super::model::Query;
@@ -18,9 +19,6 @@ use crate::recipe::Count;
 use crate::recipe::Recipe;
 use crate::suggest;
 use crate::tracefs::Backend;
-
-/// Limits of `--size`.
-pub const SIZE: RangeInclusive<u32> = 65..=131_072;
 
 /// Message for options about output, or about a single run.
 const OF_A_RUN: &str =
@@ -54,12 +52,13 @@ enum Use {
 }
 
 /// Options of all questions.
-const OPTIONS: [QueryOption<'static>; 17] = [
+const OPTIONS: [QueryOption<'static>; 18] = [
     option("backend", None, "BACKEND", Use::Once),
     option("by", None, "KEY", Use::List),
     option("comm", Some('c'), "NAME", Use::Once),
     option("dry-run", None, "", Use::Refused(OF_A_RUN)),
     option("duration", Some('d'), "SECONDS", Use::Refused(OF_A_RUN)),
+    option("expire", None, "DURATION", Use::Once),
     option("faster", None, "TIME", Use::Once),
     option("format", None, "FORMAT", Use::Refused(OF_A_RUN)),
     option(
@@ -73,7 +72,7 @@ const OPTIONS: [QueryOption<'static>; 17] = [
     option("pid", Some('p'), "PID", Use::Refused(OF_A_RUN)),
     option("quiet", Some('q'), "", Use::Refused(OF_A_RUN)),
     option("self", None, "", Use::Once),
-    option("size", None, "NUMBER", Use::Once),
+    option("size", None, "SIZE", Use::Once),
     option("slower", None, "TIME", Use::Once),
     option("unit", None, "UNIT", Use::Refused(OF_THE_TABLE)),
     option("where", None, "EXPR", Use::Once),
@@ -309,6 +308,16 @@ impl<'a> QueryText<'a> {
         Ok(std::array::from_fn(|n| given.args[n].text.clone()))
     }
 
+    /// Takes the value of an option, parsed.
+    fn value<T: FromStr<Err: Display>>(&self, given: &mut Given, name: &str) -> Result<Option<T>, Problem> {
+        let parsed = given.one(name).map(|text| {
+            let at = || self.place(&text).unwrap_or(0..self.text.len());
+            text.parse()
+                .map_err(|error| Problem::new(at(), format!("--{name}: {error}")))
+        });
+        parsed.transpose()
+    }
+
     /// Completes a question with the options of all questions.
     fn complete(&self, query: Result<Query, Error>, mut given: Given) -> Result<Query, Problem> {
         let query = query.map_err(|error| self.locate(&error))?;
@@ -316,13 +325,6 @@ impl<'a> QueryText<'a> {
             let at = self.place(text).unwrap_or(0..self.text.len());
             Problem::new(at, title)
         };
-        let size = given.one("size").map(|text| match text.parse() {
-            Ok(size) if SIZE.contains(&size) => Ok(size),
-            _ => Err(fail(
-                &text,
-                format!("--size has to be from {} to {}", SIZE.start(), SIZE.end()),
-            )),
-        });
         let backend = given.one("backend").map(|text| match text.as_str() {
             "auto" => Ok(None),
             "rhist" => Ok(Some(Backend::Rhist)),
@@ -336,7 +338,8 @@ impl<'a> QueryText<'a> {
             faster: given.one("faster"),
             filter: given.one("where").map(|filter| one_line(&filter)),
             counts_self: given.one("self").is_some(),
-            size: size.transpose()?,
+            size: self.value(&mut given, "size")?,
+            expire: self.value(&mut given, "expire")?,
             backend: backend.transpose()?.flatten(),
             ..query
         })
@@ -388,7 +391,16 @@ mod tests {
             (count("a -xb"), "unexpected argument '-x' found", 2..4),
             (count("a --self=b"), "--self takes no value", 2..8),
             (count("a -cb -c=b"), "--comm is given twice", 6..8),
-            (count("a --size 64"), "--size has to be from 65 to 131072", 9..11),
+            (
+                count("a --size 64"),
+                "--size: expected a number from 65 to 131072, or A..B, where A is such a number, and B is above it and at most 1048576, both rounded up to powers of two",
+                9..11,
+            ),
+            (
+                count("a --expire=1d"),
+                "--expire: expected a time from 1s to 8760h, with ms, s, m or h, as in 60s",
+                11..13,
+            ),
             (count("a --backend b"), "--backend has to be auto, rhist or c", 12..13),
             (count("a --dry-run"), OF_A_RUN, 0..11),
             (

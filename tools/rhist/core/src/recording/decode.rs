@@ -10,6 +10,8 @@ use serde::de::IntoDeserializer;
 use serde::de::value::StrDeserializer;
 use serde_json::value::RawValue;
 
+use super::encode::EXACT;
+use super::encode::INTERVALS;
 use super::points::Result;
 use super::points::bucket_unit;
 use super::points::dist;
@@ -107,6 +109,7 @@ pub fn resource(text: &str) -> Result<(Question, Option<String>)> {
         triggers: texts("rhist.triggers").ok_or_else(|| missing("rhist.triggers"))?,
         notes: texts("rhist.notes").ok_or_else(|| missing("rhist.notes"))?,
         backend: Word::parse(&text("rhist.backend")?).ok_or_else(|| missing("rhist.backend"))?,
+        has_exact_intervals: text(INTERVALS).is_ok_and(|how| how == EXACT),
         host: text("host.name")?,
         kernel: text("os.version")?,
         cpus: cpus.ok_or_else(|| missing("rhist.cpus"))?,
@@ -214,6 +217,7 @@ pub fn interval(question: &Question, boot_id: Option<String>, scope: &ScopeMetri
     delta.losses.unresolved = count(names::UNRESOLVED)?;
     delta.losses.missed = count(names::MISSED)?;
     delta.losses.missed_hits = count(names::MISSED_HITS)?;
+    delta.losses.expired_starts = count(names::EXPIRED_STARTS)?;
     Ok(Interval {
         from,
         to,
@@ -224,6 +228,7 @@ pub fn interval(question: &Question, boot_id: Option<String>, scope: &ScopeMetri
             event_ns: real(names::EVENT_COST),
             rejected_ns: real(names::REJECTED_COST),
         },
+        ..Interval::default()
     })
 }
 
@@ -282,6 +287,8 @@ impl<'a> Rows<'a> {
                 hits: u64::try_from(number(point)?).map_err(|_| "a number of hits is out of range".to_owned())?,
                 values: Vec::new(),
                 worst: worst(&point.exemplars, BucketUnit::One)?,
+                begin: None,
+                last_ns: None,
             });
         }
         Ok(())

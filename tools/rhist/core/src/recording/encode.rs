@@ -25,6 +25,13 @@ use crate::question::Question;
 use crate::table::Column;
 use crate::table::Key;
 
+/// Attribute that tells how the kernel was read: [`EXACT`] if it has cut the intervals. Without it,
+/// they are differences of totals.
+pub const INTERVALS: &str = "rhist.intervals";
+
+/// See [`INTERVALS`].
+pub const EXACT: &str = "exact";
+
 /// Metrics that are read back: numbers of the interval, with complete keys.
 struct Recording;
 
@@ -102,9 +109,10 @@ fn resource(question: &Question, boot_id: Option<&str>) -> Resource {
     let lists = lists.into_iter().filter(|(_, names)| !names.is_empty());
     let lists = lists.map(|(key, names)| (key, strings(names)));
     let boot_id = boot_id.map(|id| ("rhist.boot_id", string(id)));
+    let exact = question.has_exact_intervals.then(|| (INTERVALS, string(EXACT)));
     let members = machine(question).into_iter().chain(members);
     Resource {
-        attributes: attributes(members.chain(lists).chain(boot_id)),
+        attributes: attributes(members.chain(lists).chain(exact).chain(boot_id)),
     }
 }
 

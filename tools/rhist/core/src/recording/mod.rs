@@ -19,8 +19,6 @@ use std::fmt;
 
 pub use reader::Reader;
 pub use replay::Replay;
-pub use replay::append;
-pub use replay::append_interval;
 pub use writer::Writer;
 
 /// Error of writing or reading a recording: a sentence without a full stop, with the file and, if

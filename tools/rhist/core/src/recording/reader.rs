@@ -94,6 +94,11 @@ impl Reader {
         self.names
     }
 
+    /// The first interval, until it is taken.
+    pub(super) fn first(&self) -> Option<&Interval> {
+        self.first.as_ref()
+    }
+
     /// Remark about the file, known at its end: the last line was cut off.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()

@@ -12,6 +12,7 @@ use proptest::collection::hash_set;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use proptest::sample::select;
 
 use super::Reader;
 use super::Replay;
@@ -31,6 +32,7 @@ use crate::table::Fold;
 use crate::table::Frame;
 use crate::table::Key;
 use crate::table::Losses;
+use crate::table::Other;
 use crate::table::Row;
 use crate::table::Table;
 use crate::table::Text;
@@ -56,6 +58,7 @@ fn question() -> Question {
         backend: Backend::C,
         host: "lab".to_owned(),
         kernel: "7.3.4".to_owned(),
+        has_exact_intervals: false,
         cpus: 4,
         clock_step_ns: None,
     }
@@ -83,6 +86,8 @@ fn interval(seconds: u64, comm: &str, values: &[(i128, u64)]) -> Interval {
             saved: [("prev_comm".into(), Key::Text(Text::from("sed")))].into(),
         }),
         values: vec![Value::Dist(dist)],
+        begin: None,
+        last_ns: None,
     };
     let column = |name: &str, unit| Column {
         name: name.to_owned(),
@@ -109,6 +114,7 @@ fn interval(seconds: u64, comm: &str, values: &[(i128, u64)]) -> Interval {
             event_ns: Some(61.5),
             rejected_ns: Some(20.25),
         },
+        ..Interval::default()
     }
 }
 
@@ -287,6 +293,22 @@ fn a_full_disk_is_told() {
     );
 }
 
+/// Earlier versions of rhist do not know the attribute, and have not written it.
+#[test]
+fn recordings_tell_how_the_kernel_was_read() {
+    let read = |question: &Question| {
+        let line = line(question, &interval(0, "sed", &[(700, 3)]));
+        let has_it = line.contains(r#"{"key":"rhist.intervals","value":{"stringValue":"exact"}}"#);
+        (has_it, open(line).unwrap().question().clone())
+    };
+    assert_eq!(read(&question()), (false, question()));
+    let exact = Question {
+        has_exact_intervals: true,
+        ..question()
+    };
+    assert_eq!(read(&exact), (true, exact));
+}
+
 #[test]
 fn a_replay_has_the_totals() {
     let mut second = interval(1, "sed", &[(800, 1)]);
@@ -302,17 +324,18 @@ fn a_replay_has_the_totals() {
     ];
     let lines: String = intervals.iter().map(|interval| line(&question(), interval)).collect();
     let mut replay = Replay::new(open(lines).unwrap());
-    let mut readings = Vec::new();
-    while let Some(reading) = replay.read().unwrap() {
-        readings.push(reading);
+    assert_eq!(replay.total().table.time, intervals[0].from);
+    assert_eq!(replay.total().table.values, intervals[0].delta.values);
+    let mut readings = vec![replay.total().clone()];
+    let mut replayed = Vec::new();
+    while let Some(interval) = replay.interval().unwrap() {
+        replayed.push(interval);
+        readings.push(replay.total().clone());
     }
+    assert_eq!(replayed, intervals);
     let hits: Vec<_> = readings.iter().map(|reading| reading.table.total().hits).collect();
     assert_eq!(hits, [0, 4, 5, 7]);
     for (pair, interval) in readings.windows(2).zip(&intervals) {
-        assert_eq!(
-            pair[1].table.since(pair[0].table.clone()).total().hits,
-            interval.delta.total().hits
-        );
         assert_eq!(pair[1].events - pair[0].events, interval.events);
         assert_eq!(
             (&pair[0].table.time, &pair[1].table.time),
@@ -356,6 +379,7 @@ fn key() -> impl Strategy<Value = Key> {
         frame().prop_map(Key::Address),
         vec(frame(), 0..4).prop_map(Key::Stack),
         (number(), number()).prop_map(|(first, last)| Key::Range { first, last }),
+        select(&Other::ALL[..]).prop_map(Key::Other),
     ]
 }
 
@@ -448,6 +472,8 @@ fn table() -> impl Strategy<Value = Table> {
                     hits,
                     values: cells.iter().map(|column| column[i].clone()).collect(),
                     worst,
+                    begin: None,
+                    last_ns: None,
                 })
                 .collect(),
             ..Table::default()
@@ -462,15 +488,17 @@ fn any_interval() -> impl Strategy<Value = Interval> {
         option::of(any::<u64>()),
         option::of(any::<u64>()),
         option::of(any::<u64>()),
+        option::of(any::<u64>()),
     );
     let losses = losses.prop_map(
-        |(dropped, dropped_starts, no_bucket, unresolved, missed, missed_hits)| Losses {
+        |(dropped, dropped_starts, no_bucket, unresolved, missed, missed_hits, expired_starts)| Losses {
             dropped,
             dropped_starts,
             no_bucket,
             unresolved,
             missed,
             missed_hits,
+            expired_starts,
         },
     );
     let times = (any::<[u64; 4]>(), option::of(any::<String>()));
@@ -492,6 +520,7 @@ fn any_interval() -> impl Strategy<Value = Interval> {
                 events,
                 rejected,
                 cost: Cost { event_ns, rejected_ns },
+                ..Interval::default()
             }
         },
     )

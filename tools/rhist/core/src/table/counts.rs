@@ -68,6 +68,18 @@ impl Counts {
             .collect()
     }
 
+    /// Returns whether a count is higher than in a later state.
+    pub fn exceed(&self, later: &Counts) -> bool {
+        let mut later = later.iter().peekable();
+        self.iter().any(|(index, count)| {
+            while later.next_if(|(other, _)| *other < index).is_some() {}
+            later
+                .next_if(|(other, _)| *other == index)
+                .map_or(0, |(_, count)| count)
+                < count
+        })
+    }
+
     /// Increase of each count since `earlier`.
     pub fn since(&self, mut earlier: Counts) -> Counts {
         // Fast path: the buckets are nearly always the same, so reuse the memory.

@@ -243,6 +243,15 @@ impl Dist {
         })
     }
 
+    /// Returns whether a sum or a bucket is higher than in a later state.
+    pub fn exceeds(&self, later: &Dist) -> bool {
+        let sum = self.sum.zip(later.sum).is_some_and(|(sum, later)| sum > later);
+        self.zero > later.zero
+            || sum && later.negative.is_empty()
+            || self.scale == later.scale
+                && (self.positive.exceed(&later.positive) || self.negative.exceed(&later.negative))
+    }
+
     /// Increase since `earlier`, an older state of this distribution. Minimum and maximum are
     /// `None` unless they must be among the new values. A decrease counts as 0.
     pub fn since(&self, mut earlier: Dist) -> Dist {

@@ -44,6 +44,38 @@ pub enum Key {
         /// Last number.
         last: i128,
     },
+    /// Stands for keys without a row: all keys of such a row are this one.
+    Other(Other),
+}
+
+/// Reason why keys lack a row of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Other {
+    /// Their hits came while the histogram was full (`full(other)`).
+    Folded,
+    /// They were idle (`expire()`).
+    Expired,
+    /// Their places were needed (`full(recycle)`).
+    Recycled,
+}
+
+impl Other {
+    /// All reasons.
+    pub const ALL: [Self; 3] = [Self::Folded, Self::Expired, Self::Recycled];
+
+    /// Name in files of rhist.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Folded => "folded",
+            Self::Expired => "expired",
+            Self::Recycled => "recycled",
+        }
+    }
+
+    /// Parses the name.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|other| other.word() == word)
+    }
 }
 
 /// An address with its symbol.
@@ -81,6 +113,14 @@ impl Key {
             Key::Stack(frames) => frames.iter_mut().for_each(|frame| frame.address = None),
             _ => (),
         }
+    }
+}
+
+/// Keys of a row to show: only one if it stands for keys without a row, since all are the same.
+pub fn shown(keys: &[Key]) -> &[Key] {
+    match keys {
+        [other @ Key::Other(_), ..] => std::slice::from_ref(other),
+        _ => keys,
     }
 }
 
@@ -213,6 +253,8 @@ impl fmt::Display for Key {
                 last,
             } => write!(f, "{first} - {last}"),
             Key::Range { first, last } => write!(f, "{first}-{last}"),
+            Key::Other(Other::Folded) => f.write_str("other"),
+            Key::Other(other) => f.write_str(other.word()),
         }
     }
 }

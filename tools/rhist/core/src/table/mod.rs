@@ -24,12 +24,19 @@ pub use bucket::Bucket;
 pub use bucket::BucketUnit;
 pub use counts::Counts;
 pub use dist::Dist;
+pub use histogram::Begin;
+pub use histogram::Ended;
+pub use histogram::Forgets;
 pub use histogram::Histogram;
+pub use histogram::Moment;
 pub use histogram::ReadError;
+pub use histogram::Span;
 pub use key::Frame;
 pub use key::Key;
+pub use key::Other;
 pub use key::Text;
 pub use key::is_kernel_address;
+pub use key::shown;
 pub use quantile::Quantile;
 
 /// Contents of a histogram at one time, or the increase between two times.
@@ -39,7 +46,8 @@ pub struct Table {
     pub keys: Vec<Column>,
     /// Columns of the values besides the hits.
     pub values: Vec<Column>,
-    /// Rows in no particular order; all have different keys.
+    /// Rows in no particular order; all have different keys. Up to three of them stand for keys
+    /// without a row: see [`Key::Other`].
     pub rows: Vec<Row>,
     /// Hits and values missing in the rows.
     pub losses: Losses,
@@ -98,6 +106,10 @@ pub struct Row {
     pub values: Vec<Value>,
     /// Largest value, with the fields saved along with it.
     pub worst: Option<Worst>,
+    /// When its keys were first counted. `None` if unknown.
+    pub begin: Option<Begin>,
+    /// When an interval with hits of it ended: `CLOCK_BOOTTIME` in nanoseconds. `None` if unknown.
+    pub last_ns: Option<u64>,
 }
 
 /// Value of a row.
@@ -140,6 +152,8 @@ pub struct Losses {
     /// Hits for which the kernel did not call the trigger, or the module had no buffer for the
     /// record.
     pub missed_hits: Option<u64>,
+    /// Starts that were taken out before their end, since they were idle for so long.
+    pub expired_starts: Option<u64>,
 }
 
 /// A time by two clocks. 0 if unknown.
@@ -165,13 +179,9 @@ impl Time {
 
     /// Current clocks, without `boot_id`, which would need a read of a file.
     pub fn clocks() -> Self {
-        let ns = |clock| {
-            let time = clock_gettime(clock);
-            u64::try_from(i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)).unwrap_or(0)
-        };
         Self {
-            realtime_ns: ns(ClockId::Realtime),
-            monotonic_ns: ns(ClockId::Monotonic),
+            realtime_ns: nanoseconds(ClockId::Realtime),
+            monotonic_ns: nanoseconds(ClockId::Monotonic),
             boot_id: None,
         }
     }
@@ -185,4 +195,10 @@ impl Time {
         let ago = later.monotonic_ns.saturating_sub(self.monotonic_ns);
         later.realtime_ns.saturating_sub(ago)
     }
+}
+
+/// Reads a clock.
+fn nanoseconds(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    u64::try_from(i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)).unwrap_or(0)
 }

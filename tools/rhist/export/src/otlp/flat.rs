@@ -11,6 +11,7 @@
 //! | address | its symbol, or `0x…` |
 //! | stack | a string, the outermost function first, with `;` in between |
 //! | range | a string, `FIRST-LAST` |
+//! | keys without a row | `other`, `expired`, or `recycled` |
 //!
 //! For a string that is the path of a control group, an extra attribute names its container: see
 //! [`super::container`].
@@ -30,6 +31,8 @@ pub fn from_key(key: &Key, name: Option<String>) -> (Any, Option<String>) {
         Key::Number(value) => (number(*value), name),
         Key::Task { pid, comm } => (number((*pid).into()), Some(comm.to_string())),
         Key::Syscall { number: value, name } => (number((*value).into()), name.clone()),
-        Key::Text(_) | Key::Address(_) | Key::Stack(_) | Key::Range { .. } => (string(&key.to_string()), None),
+        Key::Text(_) | Key::Address(_) | Key::Stack(_) | Key::Range { .. } | Key::Other(_) => {
+            (string(&key.to_string()), None)
+        }
     }
 }

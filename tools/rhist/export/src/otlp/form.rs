@@ -12,6 +12,7 @@ use rhist_core::question::Interval;
 use rhist_core::question::Question;
 use rhist_core::recipe::NameKind;
 use rhist_core::table::Key;
+use rhist_core::table::Row;
 
 use super::container;
 use super::flat;
@@ -22,6 +23,16 @@ pub struct Export(pub Temporality);
 impl Form for Export {
     fn start_ns(&self, interval: &Interval) -> u64 {
         interval.from.realtime_before(&interval.to)
+    }
+
+    /// A sum of all intervals begins when the row does.
+    fn row_start_ns(&self, interval: &Interval, row: &Row) -> u64 {
+        let start = self.start_ns(interval);
+        let begin = row
+            .begin
+            .map(|begin| begin.at.realtime_ns)
+            .filter(|_| self.0 == Temporality::Cumulative);
+        begin.map_or(start, |begin| begin.clamp(start, interval.to.realtime_ns.max(start)))
     }
 
     fn temporality(&self) -> Temporality {

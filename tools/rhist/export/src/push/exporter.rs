@@ -19,7 +19,6 @@ use rhist_core::otlp::model::ResourceMetrics;
 use rhist_core::otlp::model::ScopeMetrics;
 use rhist_core::question::Interval;
 use rhist_core::question::Question;
-use rhist_core::recording::append_interval;
 use rhist_core::table::Key;
 
 use super::Batch;
@@ -55,6 +54,13 @@ impl Exporter {
     /// Creates an exporter for a question that starts now.
     pub fn new(format: Format) -> Self {
         Exporter { format, total: None }
+    }
+
+    /// Forgets the sums of other rows than these: they begin with 0 if they come again.
+    pub fn retain(&mut self, stays: impl Fn(&[Key]) -> bool) {
+        if let Some(total) = &mut self.total {
+            total.delta.rows.retain(|row| stays(&row.keys));
+        }
     }
 
     /// Makes batches of the next interval, and calls `push` for each. `names` resolves its numbers.
@@ -136,10 +142,13 @@ fn add<'a>(total: &'a mut Option<Interval>, interval: &Interval) -> &'a Interval
     let total = match total {
         None => total.insert(interval.clone()),
         Some(total) => {
-            for row in &mut total.delta.rows {
+            let from = std::mem::take(&mut total.from);
+            let mut sum = std::mem::take(total).into_reading();
+            for row in &mut sum.table.rows {
                 row.worst = None;
             }
-            append_interval(total, interval.clone());
+            sum.append(interval.clone());
+            *total = sum.into_interval(from);
             total
         }
     };

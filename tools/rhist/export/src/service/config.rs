@@ -15,7 +15,8 @@ use std::sync::Arc;
 
 use rhist_core::problem::InFile;
 use rhist_core::problem::Problem;
-use rhist_core::query::SIZE;
+use rhist_core::room::Idle;
+use rhist_core::room::Size;
 use rhist_core::suggest;
 use rhist_core::table::BucketUnit;
 use serde::Deserialize;
@@ -73,7 +74,9 @@ pub struct Settings {
     /// The measurement.
     pub what: What,
     /// Number of entries in the kernel.
-    pub size: Option<u32>,
+    pub size: Option<Size>,
+    /// Time after which an idle series is removed.
+    pub expire: Option<Idle>,
     /// Limit of label sets, besides `other`.
     pub limit: u32,
     /// Unit of the buckets of times.
@@ -128,7 +131,8 @@ struct Table {
     event: Option<Spanned<String>>,
     trigger: Option<Spanned<String>>,
     before: Option<Spanned<Vec<Before>>>,
-    size: Option<Spanned<u32>>,
+    size: Option<Spanned<Size>>,
+    expire: Option<Spanned<Idle>>,
     limit: Option<Spanned<u32>>,
     unit: Option<Spanned<String>>,
     budget: Option<Spanned<String>>,
@@ -324,7 +328,8 @@ impl HistogramConfig {
         let label_places = table.labels.keys().map(|key| (key.get_ref().clone(), key.span()));
         let label_places = label_places.collect();
         let settings = Settings {
-            size: number("size", table.size, SIZE)?,
+            size: table.size.map(Spanned::into_inner),
+            expire: table.expire.map(Spanned::into_inner),
             limit: number("limit", table.limit, 1..=10_000)?.unwrap_or(LIMIT),
             unit: table.unit.map(unit).transpose()?.unwrap_or_default(),
             budget: table.budget.map(budget).transpose()?.unwrap_or(BUDGET),
@@ -334,8 +339,9 @@ impl HistogramConfig {
             what,
         };
         let is_text = matches!(settings.what, What::Triggers(_));
-        if is_text && (settings.size.is_some() || settings.unit != BucketUnit::One) {
-            let title = "write size and unit into the text of the trigger: size=…, unit(…)";
+        let is_set = settings.size.is_some() || settings.expire.is_some() || settings.unit != BucketUnit::One;
+        if is_text && is_set {
+            let title = "write size, expire and unit into the text of the trigger: size=…, expire(…), unit(…)";
             return Err(Problem::new(places.get("trigger").cloned().unwrap_or(at), title));
         }
         Ok(Self {

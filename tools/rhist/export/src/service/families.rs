@@ -28,7 +28,7 @@ const PREFIX: &str = "rhist_";
 type Lost = fn(&Losses) -> Option<u64>;
 
 /// Metrics of a histogram's losses: name, help, and number.
-pub(super) const LOSSES: [(&str, &str, Lost); 6] = [
+pub(super) const LOSSES: [(&str, &str, Lost); 7] = [
     (
         "dropped",
         "Hits without an entry, since the histogram was full",
@@ -54,6 +54,11 @@ pub(super) const LOSSES: [(&str, &str, Lost); 6] = [
         "missed_hits",
         "Hits that did not reach the triggers, since the kernel or the module missed them",
         |losses| losses.missed_hits,
+    ),
+    (
+        "expired_starts",
+        "Starts that were taken out before their end, since they were idle for an hour",
+        |losses| losses.expired_starts,
     ),
 ];
 
@@ -106,9 +111,9 @@ fn labels(histogram: &Watched) -> Vec<String> {
 
 /// Families for the counts of a histogram.
 fn of_histogram<'a>(histogram: &'a Watched, labels: &'a [String]) -> Vec<Family<'a>> {
-    let Some(start) = histogram.started() else {
+    if histogram.started().is_none() {
         return Vec::new();
-    };
+    }
     let sets: Vec<Set<'a>> = histogram.totals.sets().collect();
     let name = format!("{PREFIX}{}", histogram.wanted.name);
     let summary = match histogram.question.summary.as_str() {
@@ -137,7 +142,7 @@ fn of_histogram<'a>(histogram: &'a Watched, labels: &'a [String]) -> Vec<Family<
     // With a distribution, the hits are its count.
     if !(0..values.len()).any(is_dist) {
         let mut hits = Family::new(name.clone(), "", Kind::Counter, summary.clone());
-        let hit = |set: &Set<'a>| point(set, Value::Whole(set.row.hits.into()), Some(start));
+        let hit = |set: &Set<'a>| point(set, Value::Whole(set.row.hits.into()), histogram.began(set.row));
         hits.points = sets.iter().map(hit).collect();
         families.push(hits);
     }
@@ -174,20 +179,21 @@ fn of_histogram<'a>(histogram: &'a Watched, labels: &'a [String]) -> Vec<Family<
         if is_dist {
             family.bounds = &histogram.wanted.settings.bounds;
         }
-        let start_ns = (kind != Kind::Gauge).then_some(start);
         for set in &sets {
             let value = match set.row.values.get(n) {
                 Some(table::Value::Dist(dist)) if is_dist => Value::Dist(dist),
                 Some(table::Value::Number(number)) if !is_dist => Value::Whole(*number),
                 _ => continue,
             };
-            family.points.push(point(set, value, start_ns));
+            let begin = histogram.began(set.row).filter(|_| kind != Kind::Gauge);
+            family.points.push(point(set, value, begin));
         }
         families.push(family);
         // Quantiles of the distribution exclude these values.
         let lost = |set: &Set<'a>| match set.row.values.get(n) {
             Some(table::Value::Dist(dist)) if dist.without_bucket() > 0 => {
-                Some(point(set, Value::Whole(dist.without_bucket().into()), Some(start)))
+                let lost = Value::Whole(dist.without_bucket().into());
+                Some(point(set, lost, histogram.began(set.row)))
             }
             _ => None,
         };
@@ -251,6 +257,11 @@ fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
         "Hits counted in the label set other, since the limit of label sets was reached",
     );
     let mut folded_keys = gauge("folded_keys", "Keys that were counted in the label set other");
+    let mut expired = counter(
+        "expired",
+        "Hits of label sets that were removed since they were idle, and of keys without one",
+    );
+    let mut recycled = counter("recycled", "Hits of keys whose places in the kernel were needed");
     let mut sets = gauge("label_sets", "Label sets of the histogram");
     let mut limit = gauge("label_sets_limit", "Limit of label sets, without other");
     let cost = "CPU time of a hit on this machine";
@@ -290,6 +301,11 @@ fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
         if let Some(number) = totals.rejected() {
             rejected.push(labels(), whole(number), start);
         }
+        for (family, number) in [&mut expired, &mut recycled].into_iter().zip(totals.taken_out()) {
+            if let Some(number) = number {
+                family.push(labels(), whole(number), start);
+            }
+        }
         for (family, (_, _, number)) in lost.iter_mut().zip(LOSSES) {
             if let Some(number) = number(losses) {
                 family.push(labels(), whole(number), start);
@@ -317,6 +333,8 @@ fn own(histograms: &[Watched]) -> Vec<Family<'_>> {
             size,
             folded,
             folded_keys,
+            expired,
+            recycled,
             sets,
             limit,
             event_cost,

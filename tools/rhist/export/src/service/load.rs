@@ -11,7 +11,7 @@ use std::time::Instant;
 use rhist_core::journal::Journals;
 use rhist_core::jsonl;
 use rhist_core::plan::Id;
-use rhist_core::question::Reading;
+use rhist_core::question::Interval;
 
 use super::Config;
 use super::Service;
@@ -82,12 +82,12 @@ fn service(limit: u32) -> Service {
 fn scrape(service: &mut Service, text: &str, format: Format) -> (usize, usize) {
     for histogram in &mut service.histograms {
         let one = jsonl::read(text.as_bytes()).unwrap().pop().unwrap();
-        let reading = Reading {
+        let interval = Interval {
             events: one.hits,
-            table: one.table,
-            ..Reading::default()
+            delta: one.table,
+            ..Interval::default()
         };
-        histogram.totals.take(reading, |_, key| key.to_string()).unwrap();
+        histogram.totals.add(interval, |_, key| key.to_string());
     }
     let names = service.label_names();
     let mut body = Vec::new();

@@ -38,6 +38,7 @@ use rhist_core::names::Names;
 use rhist_core::plan::Id;
 use rhist_core::question::Source;
 use rhist_core::recording::Replay;
+use rhist_core::run::Wanted;
 use watched::World;
 
 /// Longest time between reads, if nobody scrapes. A reading keeps the counts of a histogram that
@@ -46,6 +47,9 @@ const READ_EACH: Duration = Duration::from_secs(15);
 
 /// Delay of the first read, to find a too expensive histogram soon.
 const READ_FIRST: Duration = Duration::from_secs(3);
+
+/// Time without files of intervals, in which the module can be unloaded.
+const RELEASED: Duration = Duration::from_secs(60);
 
 /// The histograms of a configuration.
 pub struct Service {
@@ -59,6 +63,10 @@ pub struct Service {
     last_read: Option<(Instant, Duration)>,
     /// Start of the first run that has not been read yet.
     fresh: Option<Instant>,
+    /// Time of the last [`Self::release()`].
+    released: Option<Instant>,
+    /// Its counts are pushed, too.
+    is_pushed: bool,
 }
 
 /// Differences between two configurations.
@@ -84,6 +92,8 @@ impl Service {
             runs: 0,
             last_read: None,
             fresh: None,
+            released: None,
+            is_pushed: false,
         }
     }
 
@@ -129,9 +139,8 @@ impl Service {
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
         let histogram = self.histograms.iter_mut().find(|one| one.wanted.name == name);
         let histogram = histogram.ok_or_else(|| format!("no histogram is called {name}"))?;
-        let beginning = recording.read()?.unwrap_or_default();
-        histogram.watch.cost = beginning.cost;
-        histogram.follow(Box::new(recording), beginning.table.time, names);
+        histogram.watch.cost = recording.total().cost;
+        histogram.follow(Box::new(recording), names);
         Ok(())
     }
 
@@ -144,6 +153,7 @@ impl Service {
             id,
             runs,
             fresh,
+            released,
             ..
         } = self;
         let mut next = || {
@@ -154,6 +164,10 @@ impl Service {
             planner,
             journals,
             id: &mut next,
+            wanted: match is_released(*released, now) {
+                true => Wanted::Totals,
+                false => Wanted::Intervals,
+            },
         };
         let histogram = histograms.iter_mut().find(|one| one.is_due(now))?;
         let happened = histogram.start(&mut world, now)?;
@@ -177,15 +191,31 @@ impl Service {
         {
             return Vec::new();
         }
+        if self.released.is_some() && !is_released(self.released, begin) {
+            self.released = None;
+            self.histograms.iter_mut().for_each(Watched::resume);
+        }
+        // Asked together, all share a cut of the kernel.
+        self.histograms.iter_mut().for_each(Watched::ask);
         let mut all = Vec::new();
         for histogram in &mut self.histograms {
-            if let Some(happened) = histogram.read() {
+            histogram.totals.is_pushed = self.is_pushed;
+            for happened in histogram.read() {
                 all.push((histogram.wanted.name.clone(), happened));
             }
         }
         self.last_read = Some((Instant::now(), begin.elapsed()));
         self.fresh = None;
         all
+    }
+
+    /// Reads all histograms, and closes the kernel's files of intervals for a minute, so that the
+    /// module can be unloaded. Meanwhile, intervals are differences of totals.
+    pub fn release(&mut self) -> Vec<(String, ServiceEvent)> {
+        let happened = self.read(Duration::ZERO);
+        self.histograms.iter_mut().for_each(Watched::release);
+        self.released = Some(Instant::now());
+        happened
     }
 
     /// Time at which [`Self::tick()`] or [`Self::read()`] is due.
@@ -217,8 +247,17 @@ impl Service {
         if !self.histograms.iter().any(Watched::is_running) {
             return Vec::new();
         }
-        let happened = self.read(Duration::ZERO);
+        let happened = self.read_last();
         self.histograms.iter_mut().for_each(Watched::stop);
+        happened
+    }
+
+    /// Reads all histograms before they end: also hits that came just before the files of intervals
+    /// were opened, which only totals have.
+    pub fn read_last(&mut self) -> Vec<(String, ServiceEvent)> {
+        let mut happened = self.read(Duration::ZERO);
+        self.histograms.iter_mut().for_each(Watched::release);
+        happened.extend(self.read(Duration::ZERO));
         happened
     }
 
@@ -229,6 +268,11 @@ impl Service {
             goes_on();
         }
     }
+}
+
+/// Returns whether the module may be unloaded now.
+fn is_released(released: Option<Instant>, now: Instant) -> bool {
+    released.is_some_and(|since| now.saturating_duration_since(since) < RELEASED)
 }
 
 /// Returns whether a histogram can continue with these settings.

@@ -8,7 +8,6 @@ use std::time::Duration;
 use std::time::Instant;
 
 use rhist_core::question::Question;
-use rhist_core::question::Reading;
 use rhist_core::table::Time;
 
 use super::Service;
@@ -51,8 +50,6 @@ struct Series {
     /// Start of the histogram. Another histogram of the same name has another start.
     start: Time,
     exporter: Exporter,
-    /// Reading at the last push.
-    last: Reading,
 }
 
 impl Pushing {
@@ -69,7 +66,8 @@ impl Pushing {
     /// Applies other settings; `None` ends pushing. A pusher continues if the receiver stays the
     /// same. Otherwise it is ended, which waits for its receiver no longer than `patience`, and its
     /// queue stays. A new receiver gets only counts from now on.
-    pub fn apply(&mut self, settings: Option<PushSettings>, service: &Service, patience: Duration) {
+    pub fn apply(&mut self, settings: Option<PushSettings>, service: &mut Service, patience: Duration) {
+        service.is_pushed = settings.is_some();
         let mut old = self.active.take();
         let is_other = |active: &Active, settings: &PushSettings| active.url != settings.endpoint.url();
         if settings
@@ -107,7 +105,7 @@ impl Pushing {
     }
 
     /// Pushes the counts since the last push. Does not wait for the receiver.
-    pub fn push(&mut self, service: &Service) {
+    pub fn push(&mut self, service: &mut Service) {
         let Some(active) = &mut self.active else { return };
         let now = Instant::now();
         active.due += active.interval;
@@ -115,13 +113,17 @@ impl Pushing {
             active.due = now + active.interval;
         }
         let names = service.label_names();
-        let all = || service.histograms().iter().zip(&names);
-        active
-            .series
-            .retain(|name, series| all().any(|(one, _)| one.wanted.name == *name && one.start == series.start));
-        for (histogram, labels) in all().filter(|(histogram, _)| histogram.started().is_some()) {
+        let all = &mut service.histograms;
+        active.series.retain(|name, series| {
+            all.iter()
+                .any(|one| one.wanted.name == *name && one.start == series.start)
+        });
+        for (histogram, labels) in all.iter_mut().zip(&names) {
+            if histogram.started().is_none() {
+                continue;
+            }
             let name = histogram.wanted.name.clone();
-            let new = || Series::new(histogram, &active.format, beginning(histogram));
+            let new = || Series::new(histogram, &active.format);
             let series = active.series.entry(name).or_insert_with(new);
             series.push(histogram, labels, &active.pusher);
         }
@@ -192,55 +194,40 @@ impl Pushing {
 }
 
 impl Series {
-    fn new(histogram: &Watched, format: &Format, last: Reading) -> Self {
+    fn new(histogram: &Watched, format: &Format) -> Self {
         Self {
             start: histogram.start.clone(),
             exporter: Exporter::new(format.clone()),
-            last,
         }
     }
 
-    fn push(&mut self, histogram: &Watched, LabelNames(labels): &LabelNames, pusher: &Pusher) {
-        let mut reading = histogram.totals.reading();
-        // Skips a histogram without a new reading: it is paused, or the module is not loaded.
-        // Compares for equality, since the clock may have been set back.
-        if [&Time::default(), &self.last.table.time].contains(&&reading.table.time) {
+    fn push(&mut self, histogram: &mut Watched, LabelNames(labels): &LabelNames, pusher: &Pusher) {
+        // Skips a histogram that was not read: it is paused, or the module is not loaded.
+        let Some(mut interval) = histogram.totals.take_fresh(&histogram.start) else {
             return;
-        }
-        reading.cost = histogram.watch.cost;
+        };
+        interval.cost = histogram.watch.cost;
+        self.exporter.retain(|labels| histogram.totals.has(labels));
         let mut question = Question {
             name: histogram.wanted.name.clone(),
             ..histogram.question.clone()
         };
-        for (column, label) in reading.table.keys.iter_mut().zip(labels) {
+        for (column, label) in interval.delta.keys.iter_mut().zip(labels) {
             let kind = question.name_kind(&column.name);
             question.names.entry(label.clone()).or_insert(kind);
             column.name.clone_from(label);
         }
-        let interval = reading.whole_since(std::mem::take(&mut self.last));
         self.exporter
             .export(&question, &histogram.names, &interval, |batch| pusher.push(batch));
-        self.last = reading;
     }
 }
 
-/// Empty reading at the start of a histogram.
-fn beginning(histogram: &Watched) -> Reading {
-    let mut reading = Reading::default();
-    reading.table.time = histogram.start.clone();
-    reading
-}
-
 /// Series that begin now: treats all counts up to now as pushed.
-fn from_now(service: &Service, format: &Format) -> BTreeMap<String, Series> {
-    let started = service.histograms().iter().filter(|one| one.started().is_some());
+fn from_now(service: &mut Service, format: &Format) -> BTreeMap<String, Series> {
+    let started = service.histograms.iter_mut().filter(|one| one.started().is_some());
     let series = started.map(|histogram| {
-        let reading = histogram.totals.reading();
-        let last = match reading.table.time == Time::default() {
-            true => beginning(histogram),
-            false => reading,
-        };
-        (histogram.wanted.name.clone(), Series::new(histogram, format, last))
+        histogram.totals.take_fresh(&histogram.start);
+        (histogram.wanted.name.clone(), Series::new(histogram, format))
     });
     series.collect()
 }

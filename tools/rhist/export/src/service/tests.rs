@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+use std::cell::RefCell;
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use rhist_core::problem::InFile;
 use rhist_core::question::Interval;
@@ -9,11 +11,13 @@ use rhist_core::question::Reading;
 use rhist_core::recording::Reader;
 use rhist_core::recording::Writer;
 use rhist_core::table;
+use rhist_core::table::Begin;
 use rhist_core::table::Column;
 use rhist_core::table::Dist;
 use rhist_core::table::Fold;
 use rhist_core::table::Key;
 use rhist_core::table::Keys;
+use rhist_core::table::Moment;
 use rhist_core::table::Row;
 use rhist_core::table::Table;
 use rhist_core::table::Time;
@@ -110,8 +114,12 @@ fn what_is_wrong_and_where() {
             "3:10: before needs trigger: it lists triggers to be made before that one",
         ),
         (
+            "[histogram.a]\ncount = \"x\"\nexpire = \"1d\"\n",
+            "3:10: expire: expected a time from 1s to 8760h, with ms, s, m or h, as in 60s",
+        ),
+        (
             "[histogram.a]\ncount = \"x\"\nsize = 3\n",
-            "3:8: size has to be from 65 to 131072",
+            "3:8: size: expected a number from 65 to 131072, or A..B, where A is such a number, and B is above it and at most 1048576, both rounded up to powers of two",
         ),
         (
             "[histogram.a]\ncount = \"x\"\nlimit = \"x\"\n",
@@ -321,9 +329,9 @@ fn read_once(text: &str, values: &[(&str, Unit, Fold)], rows: Vec<(Key, u64, Vec
         unit,
         fold,
     };
-    let reading = Reading {
+    let interval = Interval {
         events: rows.iter().map(|(_, hits, _)| hits).sum(),
-        table: Table {
+        delta: Table {
             keys: vec![column("next_comm", Unit::Plain, Fold::Sum)],
             values: values
                 .iter()
@@ -336,13 +344,15 @@ fn read_once(text: &str, values: &[(&str, Unit, Fold)], rows: Vec<(Key, u64, Vec
                     hits,
                     values,
                     worst: None,
+                    begin: None,
+                    last_ns: None,
                 })
                 .collect(),
             ..Table::default()
         },
-        ..Reading::default()
+        ..Interval::default()
     };
-    histogram.totals.take(reading, |_, key| key.to_string()).unwrap();
+    histogram.totals.add(interval, |_, key| key.to_string());
     service
 }
 
@@ -395,6 +405,8 @@ fn a_recording_is_counted() {
             hits,
             values: Vec::new(),
             worst: None,
+            begin: None,
+            last_ns: None,
         };
         let keys = vec![Column {
             name: "cpu".to_owned(),
@@ -629,4 +641,127 @@ fn labels_of_keys() {
         labels,
         ["next_comm", "id", "a_b", "key_le", "common_pid", "key_job", "key_7"]
     );
+}
+
+/// The kernel tells when each row began. Its label set begins then, and not with the histogram.
+#[test]
+fn a_label_set_begins_with_its_first_hit() {
+    let mut service = read_once(
+        "[histogram.a]\ncount = \"x\"\n",
+        &[],
+        vec![(Key::Text("sh".into()), 2, Vec::new())],
+    );
+    let mut add = |key: &str, begin_ns: Option<u64>| {
+        let totals = &mut service.histograms[0].totals;
+        let row = Row {
+            keys: Keys::from_vec(vec![Key::Text(key.into())]),
+            hits: 1,
+            begin: begin_ns.map(|begin| Begin {
+                at: Moment {
+                    boottime_ns: begin,
+                    realtime_ns: begin,
+                },
+                ..Begin::default()
+            }),
+            ..Row::default()
+        };
+        let interval = Interval {
+            delta: Table {
+                rows: vec![row],
+                ..Table::default()
+            },
+            ..Interval::default()
+        };
+        totals.add(interval, |_, key| key.to_string());
+    };
+    add("ls", Some(7_000_000_000));
+    add("ls", Some(7_000_000_001));
+    // The clock was set back since.
+    add("ps", Some(u64::MAX));
+    let lines = lines(&service);
+    for line in [
+        "rhist_a_total{next_comm=\"ls\"} 2",
+        "rhist_a_created{next_comm=\"ls\"} 7.000000000",
+        "rhist_a_created{next_comm=\"sh\"} 5.000000000",
+        "rhist_a_created{next_comm=\"ps\"} 5.000000000",
+    ] {
+        assert!(lines.contains(&line.to_owned()), "{line}: {lines:#?}");
+    }
+}
+
+/// A source that keeps a list of calls.
+struct Told {
+    name: &'static str,
+    told: Rc<RefCell<Vec<String>>>,
+    question: Question,
+    total: Reading,
+}
+
+impl Told {
+    fn note(&self, what: &str) {
+        self.told.borrow_mut().push(format!("{what} {}", self.name));
+    }
+}
+
+impl Source for Told {
+    fn question(&self) -> &Question {
+        &self.question
+    }
+
+    fn ask(&mut self) {
+        self.note("ask");
+    }
+
+    fn release(&mut self) {
+        self.note("release");
+    }
+
+    fn resume(&mut self) {
+        self.note("resume");
+    }
+
+    fn interval(&mut self) -> Result<Option<Interval>, Box<dyn Error + Send + Sync>> {
+        self.note("interval");
+        Ok(Some(Interval::default()))
+    }
+
+    fn total(&mut self) -> &Reading {
+        &self.total
+    }
+}
+
+#[test]
+fn files_of_intervals_are_let_go_for_a_minute() {
+    let journals = tempfile::tempdir().unwrap();
+    let mut service = Service::new(Id::example(), Journals::at(journals.path().to_owned()));
+    let config = parse("[histogram.a]\ncount = \"x\"\n[histogram.b]\ncount = \"x\"\n").unwrap();
+    service.apply(config, Instant::now());
+    let told = Rc::new(RefCell::new(Vec::new()));
+    for (histogram, name) in service.histograms.iter_mut().zip(["a", "b"]) {
+        let source = Told {
+            name,
+            told: told.clone(),
+            question: Question::default(),
+            total: Reading::default(),
+        };
+        histogram.follow(Box::new(source), Names::elsewhere());
+    }
+    let told = || told.borrow_mut().drain(..).collect::<Vec<_>>().join(", ");
+    let read = "ask a, ask b, interval a, interval b";
+    service.read(Duration::ZERO);
+    assert_eq!(told(), read);
+    service.release();
+    assert_eq!(told(), format!("{read}, release a, release b"));
+    service.read(Duration::ZERO);
+    assert_eq!(told(), read);
+    assert!(is_released(service.released, Instant::now()));
+    service.released = Instant::now().checked_sub(RELEASED);
+    assert!(!is_released(service.released, Instant::now()));
+    service.read(Duration::ZERO);
+    assert_eq!(told(), format!("resume a, resume b, {read}"));
+    service.read(Duration::ZERO);
+    assert_eq!(told(), read);
+    // Hits from just before the files were opened are in the last difference.
+    service.read_last();
+    assert_eq!(told(), format!("{read}, release a, release b, {read}"));
 }

@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 //! Totals of a histogram since it was first started. They include counts of triggers that are gone,
-//! and limit the number of label sets.
-
-use std::fmt;
+//! and limit the number of label sets. Idle label sets are removed.
 
 use foldhash::HashMap;
 use foldhash::HashMapExt;
-use rhist_core::question::Reading;
+use rhist_core::question::Interval;
 use rhist_core::question::is_signed;
+use rhist_core::room::Idle;
+use rhist_core::table::Begin;
 use rhist_core::table::Column;
-use rhist_core::table::Counts;
-use rhist_core::table::Dist;
 use rhist_core::table::Fold;
 use rhist_core::table::Key;
 use rhist_core::table::Keys;
 use rhist_core::table::Losses;
+use rhist_core::table::Other;
 use rhist_core::table::Row;
 use rhist_core::table::Table;
 use rhist_core::table::Text;
 use rhist_core::table::Time;
-use rhist_core::table::Value;
 use rhist_core::table::fold;
 
 /// Value of each label of the label set that collects the folded keys.
@@ -29,32 +27,64 @@ pub const OTHER: &str = "other";
 /// Index of the label set of the folded keys.
 const FOLDED: usize = 0;
 
-/// Totals of a histogram. They never fall, whatever happens to the triggers: a count that was read
-/// once is kept.
+/// Totals of a histogram: the sum of its intervals. They never fall, whatever happens to the
+/// triggers. A label set that is removed begins with 0 if it comes again.
 #[derive(Debug)]
 pub struct Totals {
     /// Names of values and fields that can be negative, so that their sums can fall.
     pub signed: Vec<String>,
+    /// Counts are pushed, too: a label set is kept until its last counts are.
+    pub is_pushed: bool,
     /// Limit of label sets, besides the folded one.
     limit: usize,
     /// Columns of keys and values, from the first reading.
     keys: Vec<Column>,
     values: Vec<Column>,
-    /// Label sets; the first one collects the folded keys. Indices are permanent: a key that was
-    /// folded once stays folded, since a label set of its own would make the folded one fall.
-    sets: Vec<Vec<String>>,
+    /// Label sets; the first one collects the folded keys, and is never removed.
+    sets: Vec<LabelSet>,
     /// Indices in `sets` by label set.
     places: HashMap<Vec<String>, usize>,
-    /// Indices in `sets` by key, for all keys seen.
-    known: HashMap<Keys, usize>,
-    /// Number of folded keys.
-    folded_keys: u64,
-    /// Counts of triggers that are gone.
-    base: Counted,
-    /// `base` plus the last reading.
+    /// Indices in `sets` of removed label sets, for others to take.
+    free: Vec<usize>,
+    /// Keys seen. A key that was folded once stays folded, until it is idle.
+    known: HashMap<Keys, Known>,
+    /// Time after which an idle key or label set is removed.
+    idle: Option<Idle>,
+    /// Rows have a begin: a later one means that the kernel has taken out the row before.
+    has_begins: bool,
+    /// Hits of keys that were taken out, which no label set has: since they were idle, and since
+    /// their places were needed. `None` if keys are not taken out.
+    expired: Option<u64>,
+    recycled: Option<u64>,
+    /// All counts.
     total: Counted,
-    /// Time of the last reading.
+    /// Counts since [`Totals::take_fresh()`].
+    fresh: Counted,
+    /// End of the last interval.
     time: Time,
+    /// End of the last interval that was taken.
+    taken: Option<Time>,
+}
+
+/// A label set.
+#[derive(Debug, Default)]
+struct LabelSet {
+    labels: Vec<String>,
+    /// Number of known keys with these labels.
+    keys: u64,
+    /// Time of the last hits: `CLOCK_MONOTONIC` in nanoseconds.
+    last_ns: u64,
+}
+
+/// A key with its label set.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    /// Index of the label set.
+    place: usize,
+    /// When its row in the kernel began, if known.
+    begin: Option<Begin>,
+    /// Time of the last hits: `CLOCK_MONOTONIC` in nanoseconds.
+    last_ns: u64,
 }
 
 /// Counts by the indices of label sets.
@@ -64,16 +94,6 @@ struct Counted {
     losses: Losses,
     events: u64,
     rejected: Option<u64>,
-}
-
-/// A reading is below the previous one: the triggers were replaced or cleared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fallen;
-
-impl fmt::Display for Fallen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("another program cleared a trigger of this run, or made it again")
-    }
 }
 
 /// A label set with its counts.
@@ -90,62 +110,120 @@ impl Totals {
     pub fn new(limit: u32) -> Self {
         Self {
             signed: Vec::new(),
+            is_pushed: false,
             limit: limit as usize,
             keys: Vec::new(),
             values: Vec::new(),
-            sets: vec![Vec::new()],
+            sets: vec![LabelSet::default()],
             places: HashMap::new(),
+            free: Vec::new(),
             known: HashMap::new(),
-            folded_keys: 0,
-            base: Counted::default(),
+            idle: None,
+            has_begins: false,
+            expired: None,
+            recycled: None,
             total: Counted::default(),
+            fresh: Counted::default(),
             time: Time::default(),
+            taken: None,
         }
     }
 
-    /// Replaces the last reading of the current triggers. `label` turns keys into labels.
-    ///
-    /// # Errors
-    ///
-    /// A total would fall. Then nothing changes. It is unknown which of several triggers was
-    /// cleared, so all must be restarted.
-    ///
-    /// If triggers were cleared and no total falls, they have counted at least as much since then.
-    /// In that case a label set misses at most as many hits as it got since the last reading.
-    pub fn take(&mut self, reading: Reading, label: impl Fn(&Column, &Key) -> String) -> Result<(), Fallen> {
-        let mut table = reading.table;
-        let time = std::mem::take(&mut table.time);
+    /// Sets after which time idle keys are removed, as the kernel does, and whether the begin of a
+    /// row tells that the kernel has taken out an earlier row of its keys: not if a row is the sum
+    /// of several rows of the kernel.
+    pub fn remove_idle(&mut self, idle: Option<Idle>, has_begins: bool) {
+        (self.idle, self.has_begins) = (idle, has_begins);
+        if idle.is_some() {
+            self.expired.get_or_insert(0);
+        }
+    }
+
+    /// Adds an interval. `label` turns keys into labels.
+    pub fn add(&mut self, interval: Interval, label: impl Fn(&Column, &Key) -> String) {
+        let mut table = interval.delta;
         if self.values.is_empty() && self.keys.is_empty() {
             (self.keys, self.values) = (table.keys, table.values);
-            self.sets[FOLDED] = vec![OTHER.to_owned(); self.keys.len()];
+            self.sets[FOLDED].labels = vec![OTHER.to_owned(); self.keys.len()];
             // A real key named `other` shares this label set. A table without keys has a single
             // row, which is never folded.
             if !self.keys.is_empty() {
-                self.places.insert(self.sets[FOLDED].clone(), FOLDED);
+                self.places.insert(self.sets[FOLDED].labels.clone(), FOLDED);
             }
             // Gives label sets of their own to the keys with most hits.
             table.rows.sort_by_key(|row| std::cmp::Reverse(row.hits));
         }
         let mut now = Counted {
-            rows: vec![None; self.sets.len()],
             losses: table.losses,
-            events: reading.events,
-            rejected: reading.rejected,
+            events: interval.events,
+            rejected: interval.rejected,
+            ..Counted::default()
         };
+        let now_ns = interval.to.monotonic_ns;
         for mut row in table.rows {
+            let other = row.other();
             let keys = std::mem::take(&mut row.keys);
-            let place = self.place(keys, &label);
-            now.add(place, row, &self.values);
+            let place = match other {
+                Some(Other::Folded) => FOLDED,
+                // History of keys is in their label sets; only the last hits of each are new.
+                Some(Other::Expired) => {
+                    self.expired = fold::sum(self.expired, Some(row.hits));
+                    continue;
+                }
+                Some(Other::Recycled) => {
+                    self.recycled = fold::sum(self.recycled, Some(row.hits));
+                    continue;
+                }
+                None => self.place(keys, row.begin, now_ns, &label),
+            };
+            self.sets[place].last_ns = now_ns;
+            // A label set may have been removed while the kernel kept the row.
+            if let (Some(_), Some(begin)) = (self.idle, &mut row.begin)
+                && self.total.rows.get(place).is_none_or(Option::is_none)
+            {
+                begin.at.realtime_ns = begin.at.realtime_ns.max(self.time.realtime_ns);
+            }
+            now.add(place, row, |ours, row| ours.merge(&row, &self.values));
         }
-        if !self.base.rows.is_empty() || self.base.events > 0 || self.base.rejected > Some(0) {
-            now.merge(&self.base, &self.values);
+        self.fresh.append(now.clone(), &self.values);
+        self.total.append(now, &self.values);
+        self.time = interval.to;
+        self.remove_before(now_ns);
+    }
+
+    /// Removes keys and label sets that were idle for too long at this time.
+    fn remove_before(&mut self, now_ns: u64) {
+        let Some(idle) = self.idle else { return };
+        let is_idle = |last_ns: u64| now_ns.saturating_sub(last_ns) >= idle.ns();
+        self.known.retain(|_, known| {
+            let stays = !is_idle(known.last_ns);
+            if !stays {
+                self.sets[known.place].keys -= 1;
+            }
+            stays
+        });
+        for place in FOLDED + 1..self.sets.len() {
+            let is_fresh = self.fresh.rows.get(place).is_some_and(Option::is_some);
+            let is_awaited = self.is_pushed && is_fresh;
+            if !is_idle(self.sets[place].last_ns) || is_awaited || !self.restart(place) {
+                continue;
+            }
+            if let Some(fresh) = self.fresh.rows.get_mut(place) {
+                *fresh = None;
+            }
+            let LabelSet { labels, .. } = std::mem::take(&mut self.sets[place]);
+            self.places.remove(&labels);
+            self.free.push(place);
         }
-        let is_counter = |column: &Column| self.is_counter(column);
-        if self.total.exceeds(&now, &self.values, is_counter) {
-            return Err(Fallen);
+    }
+
+    /// Lets a label set begin with 0 at its next hits. Returns whether it had any.
+    fn restart(&mut self, place: usize) -> bool {
+        let row = self.total.rows.get_mut(place).and_then(Option::take);
+        if let Some(row) = &row {
+            self.expired = fold::sum(self.expired, Some(row.hits));
         }
-        (self.total, self.time) = (now, time);
-        Ok(())
+        row.is_some()
     }
 
     /// Returns whether the sums of a column never fall. A column may be an expression of fields.
@@ -153,17 +231,32 @@ impl Totals {
         column.fold == Fold::Sum && !is_signed(&self.signed, &column.name)
     }
 
-    /// Starts over with new triggers, whose counts begin at 0.
-    pub fn rebase(&mut self) {
-        self.base = self.total.clone();
-        // The new triggers may count other keys; only label sets are permanent.
+    /// Forgets the keys, since new triggers may count others. Only label sets are permanent.
+    pub fn forget_keys(&mut self) {
         self.known.clear();
-        self.folded_keys = 0;
+        self.sets.iter_mut().for_each(|set| set.keys = 0);
     }
 
     /// Index of the label set for a row.
-    fn place(&mut self, keys: Keys, label: impl Fn(&Column, &Key) -> String) -> usize {
-        if let Some(&place) = self.known.get(&keys) {
+    fn place(
+        &mut self,
+        keys: Keys,
+        begin: Option<Begin>,
+        now_ns: u64,
+        label: impl Fn(&Column, &Key) -> String,
+    ) -> usize {
+        if let Some(known) = self.known.get_mut(&keys) {
+            let place = known.place;
+            let is_reborn = self.has_begins
+                && known
+                    .begin
+                    .zip(begin)
+                    .is_some_and(|(before, now)| now.is_after(&before));
+            (known.begin, known.last_ns) = (begin.or(known.begin), now_ns);
+            // Other keys with the same labels may go on.
+            if is_reborn && place != FOLDED && self.sets[place].keys == 1 {
+                self.restart(place);
+            }
             return place;
         }
         let labels: Vec<String> = self
@@ -174,15 +267,28 @@ impl Totals {
             .collect();
         let place = match self.places.get(&labels) {
             Some(&place) => place,
-            None if self.sets.len() <= self.limit => {
-                self.sets.push(labels.clone());
-                self.places.insert(labels, self.sets.len() - 1);
-                self.sets.len() - 1
+            None if self.sets.len() - self.free.len() <= self.limit => {
+                let place = self.free.pop().unwrap_or(self.sets.len());
+                let set = LabelSet {
+                    labels: labels.clone(),
+                    ..LabelSet::default()
+                };
+                match self.sets.get_mut(place) {
+                    Some(free) => *free = set,
+                    None => self.sets.push(set),
+                }
+                self.places.insert(labels, place);
+                place
             }
             None => FOLDED,
         };
-        self.folded_keys += u64::from(place == FOLDED);
-        self.known.insert(keys, place);
+        self.sets[place].keys += 1;
+        let known = Known {
+            place,
+            begin,
+            last_ns: now_ns,
+        };
+        self.known.insert(keys, known);
         place
     }
 
@@ -199,38 +305,60 @@ impl Totals {
     /// Label sets with hits.
     pub fn sets(&self) -> impl Iterator<Item = Set<'_>> {
         let sets = self.sets.iter().zip(&self.total.rows);
-        sets.filter_map(|(labels, row)| {
+        sets.filter_map(|(set, row)| {
             Some(Set {
-                labels,
+                labels: &set.labels,
                 row: row.as_ref()?,
             })
         })
     }
 
-    /// Number of folded hits, and of folded keys.
+    /// Number of folded hits, and of folded keys, as far as these are known: the kernel folds keys,
+    /// too.
     pub fn folded(&self) -> (u64, u64) {
         let row = self.total.rows.first().and_then(Option::as_ref);
-        (row.map_or(0, |row| row.hits), self.folded_keys)
+        (row.map_or(0, |row| row.hits), self.sets[FOLDED].keys)
     }
 
-    /// The totals as a reading whose keys are the label sets. Its numbers never fall either.
-    pub fn reading(&self) -> Reading {
-        let row = |set: Set<'_>| Row {
-            keys: set.labels.iter().map(|label| Key::Text(Text::shown(label))).collect(),
-            ..set.row.clone()
+    /// Hits of keys that were taken out, since they were idle, and since their places were needed.
+    /// `None` if no key is.
+    pub fn taken_out(&self) -> [Option<u64>; 2] {
+        [self.expired, self.recycled]
+    }
+
+    /// Returns whether a label set was not removed: the keys of a row of [`Self::take_fresh()`].
+    pub fn has(&self, labels: &[Key]) -> bool {
+        let labels: Vec<String> = labels.iter().map(Key::to_string).collect();
+        self.places.contains_key(&labels)
+    }
+
+    /// Takes the counts since the last call, or else since `start`, by label set. `None` without a
+    /// reading since then.
+    pub fn take_fresh(&mut self, start: &Time) -> Option<Interval> {
+        let to = Some(&self.time).filter(|time| **time != Time::default())?.clone();
+        let from = match self.taken.replace(to.clone()) {
+            Some(taken) if taken == to => return None,
+            taken => taken.unwrap_or_else(|| start.clone()),
         };
-        Reading {
-            table: Table {
+        let fresh = std::mem::take(&mut self.fresh);
+        let row = |(set, row): (&LabelSet, Option<Row>)| {
+            let keys = set.labels.iter().map(|label| Key::Text(Text::shown(label))).collect();
+            row.map(|row| Row { keys, ..row })
+        };
+        Some(Interval {
+            from,
+            delta: Table {
                 keys: self.keys.clone(),
                 values: self.values.clone(),
-                rows: self.sets().map(row).collect(),
-                losses: self.total.losses.clone(),
-                time: self.time.clone(),
+                rows: self.sets.iter().zip(fresh.rows).filter_map(row).collect(),
+                losses: fresh.losses,
+                time: to.clone(),
             },
-            events: self.total.events,
-            rejected: self.total.rejected,
-            ..Reading::default()
-        }
+            to,
+            events: fresh.events,
+            rejected: fresh.rejected,
+            ..Interval::default()
+        })
     }
 
     /// Total losses.
@@ -250,80 +378,27 @@ impl Totals {
 }
 
 impl Counted {
-    fn add(&mut self, place: usize, row: Row, values: &[Column]) {
+    fn add(&mut self, place: usize, row: Row, add: impl Fn(&mut Row, Row)) {
         if place >= self.rows.len() {
             self.rows.resize(place + 1, None);
         }
         match &mut self.rows[place] {
-            Some(sum) => sum.merge(&row, values),
+            Some(sum) => add(sum, row),
             empty => *empty = Some(row),
         }
     }
 
-    fn merge(&mut self, other: &Counted, values: &[Column]) {
-        for (place, row) in other.rows.iter().enumerate() {
+    /// Adds the next interval.
+    fn append(&mut self, next: Counted, values: &[Column]) {
+        for (place, row) in next.rows.into_iter().enumerate() {
             if let Some(row) = row {
-                self.add(place, row.clone(), values);
+                self.add(place, row, |ours, row| ours.append(row, values));
             }
         }
-        self.losses.merge(&other.losses);
-        self.events = self.events.saturating_add(other.events);
-        self.rejected = fold::sum(self.rejected, other.rejected);
+        self.losses.merge(&next.losses);
+        self.events = self.events.saturating_add(next.events);
+        self.rejected = fold::sum(self.rejected, next.rejected);
     }
-
-    /// Returns whether a count that must not fall is higher here than in `later`. `is_counter`
-    /// decides for columns of numbers.
-    fn exceeds(&self, later: &Counted, values: &[Column], is_counter: impl Fn(&Column) -> bool) -> bool {
-        let row = |(place, row): (usize, &Option<Row>)| match (row, later.rows.get(place)) {
-            (Some(row), Some(Some(later))) => {
-                let columns = row.values.iter().zip(&later.values).zip(values);
-                let value = |((value, later), column): ((&Value, &Value), &Column)| match (value, later) {
-                    (Value::Number(number), Value::Number(later)) => number > later && is_counter(column),
-                    (Value::Dist(dist), Value::Dist(later)) => dist_exceeds(dist, later),
-                    _ => false,
-                };
-                row.hits > later.hits || columns.into_iter().any(value)
-            }
-            (Some(row), _) => row.hits > 0,
-            (None, _) => false,
-        };
-        let Losses {
-            dropped,
-            dropped_starts,
-            no_bucket,
-            unresolved,
-            missed,
-            missed_hits,
-        } = &self.losses;
-        self.events > later.events
-            || self.rejected > later.rejected
-            || *dropped > later.losses.dropped
-            || *dropped_starts > later.losses.dropped_starts
-            || *no_bucket > later.losses.no_bucket
-            || *unresolved > later.losses.unresolved
-            || *missed > later.losses.missed
-            || *missed_hits > later.losses.missed_hits
-            || self.rows.iter().enumerate().any(row)
-    }
-}
-
-/// Returns whether a sum or a bucket of a distribution is higher than in a later one.
-fn dist_exceeds(dist: &Dist, later: &Dist) -> bool {
-    let counts = |counts: &Counts, later: &Counts| {
-        let mut later = later.iter().peekable();
-        counts.iter().any(|(index, count)| {
-            while later.next_if(|(other, _)| *other < index).is_some() {}
-            later
-                .next_if(|(other, _)| *other == index)
-                .map_or(0, |(_, count)| count)
-                < count
-        })
-    };
-    let sum = dist.sum.zip(later.sum).is_some_and(|(sum, later)| sum > later);
-    dist.zero > later.zero
-        || sum && later.negative.is_empty()
-        || dist.scale == later.scale
-            && (counts(&dist.positive, &later.positive) || counts(&dist.negative, &later.negative))
 }
 
 #[cfg(test)]

@@ -18,9 +18,10 @@ use rhist_core::question::Source;
 use rhist_core::run;
 use rhist_core::run::Run;
 use rhist_core::run::StartError;
-use rhist_core::table::Column;
-use rhist_core::table::Key;
+use rhist_core::run::Wanted;
+use rhist_core::table::Row;
 use rhist_core::table::Time;
+use rhist_core::table::fold;
 use rhist_core::tracefs::Backend;
 use rhist_core::tracefs::Tracefs;
 
@@ -72,6 +73,8 @@ pub struct Watched {
     is_unread: bool,
     /// Delay before the next attempt to start.
     wait: Duration,
+    /// Hits of the current run, and hits that its filters rejected.
+    counted: (u64, Option<u64>),
 }
 
 /// State of a histogram.
@@ -95,6 +98,8 @@ pub enum ServiceEvent {
     Unread(String),
     /// Paused for this time, because it cost this share of a CPU, more than its budget.
     Paused(f64, Duration),
+    /// Something that another program did to it.
+    Disturbed(String),
 }
 
 /// Environment for starting histograms.
@@ -103,6 +108,8 @@ pub(super) struct World<'a> {
     pub journals: &'a Journals,
     /// Returns the ID for the next run of this process.
     pub id: &'a mut dyn FnMut() -> Id,
+    /// Numbers that a run is started for.
+    pub wanted: Wanted,
 }
 
 impl Watched {
@@ -119,6 +126,7 @@ impl Watched {
             state: State::Waiting(now),
             is_unread: false,
             wait: FIRST_WAIT,
+            counted: (0, None),
             wanted,
         }
     }
@@ -177,7 +185,8 @@ impl Watched {
         let command = format!("serve ({})", self.wanted.name);
         // Removes objects of earlier runs that could not be removed while tracefs was unmounted.
         run::reap(&tracefs, world.journals, false);
-        let run = Run::start_first(&tracefs, world.journals, plans, &command).and_then(|mut run| {
+        let started = Run::start_first(&tracefs, world.journals, plans, &command, world.wanted);
+        let run = started.and_then(|mut run| {
             // Before the triggers count, since the measurement causes hits.
             if let Ok(cost) = cost::measure(&tracefs, world.journals, run.plan()) {
                 run.set_cost(cost);
@@ -197,16 +206,18 @@ impl Watched {
     fn begin(&mut self, run: Run) {
         let tracefs = run.tracefs().clone();
         self.watch.cost = run.cost();
-        let (start, names) = (run.beginning().table.time, run.plan().names(&tracefs));
-        self.follow(Box::new(run), start, names);
+        let plan = run.plan();
+        self.totals.remove_idle(plan.idle, plan.answer.is_of_one());
+        let names = plan.names(&tracefs);
+        self.follow(Box::new(run), names);
     }
 
-    /// Counts the readings of `source` from now on. `start` is the time at which they were empty;
-    /// `names` resolves their numbers.
-    pub(super) fn follow(&mut self, source: Box<dyn Source>, start: Time, names: Names) {
+    /// Counts the intervals of `source` from now on. `names` resolves their numbers.
+    pub(super) fn follow(&mut self, mut source: Box<dyn Source>, names: Names) {
         if self.starts == 0 {
-            self.start = start;
+            self.start.clone_from(&source.total().table.time);
         }
+        self.counted = (0, None);
         self.starts += 1;
         self.question = source.question().clone();
         self.totals.signed = self.question.signed.clone();
@@ -215,44 +226,71 @@ impl Watched {
         self.watch.start(Instant::now());
     }
 
+    /// Asks for the end of its interval, if it is running: see [`Source::ask()`].
+    pub(super) fn ask(&mut self) {
+        if let State::Running(source) = &mut self.state {
+            source.ask();
+        }
+    }
+
+    /// Lets go of the kernel's files of intervals: see [`Source::release()`].
+    pub(super) fn release(&mut self) {
+        if let State::Running(source) = &mut self.state {
+            source.release();
+        }
+    }
+
+    /// Lets the kernel cut its intervals again: see [`Source::resume()`].
+    pub(super) fn resume(&mut self) {
+        if let State::Running(source) = &mut self.state {
+            source.resume();
+        }
+    }
+
     /// Reads it if it is running, and pauses it if it costs too much.
-    pub(super) fn read(&mut self) -> Option<ServiceEvent> {
+    pub(super) fn read(&mut self) -> Vec<ServiceEvent> {
         let State::Running(source) = &mut self.state else {
-            return None;
+            return Vec::new();
         };
-        let reading = match source.read() {
-            Ok(Some(reading)) => reading,
+        let mut interval = match source.interval() {
+            Ok(Some(interval)) => interval,
             // End of a recording.
-            Ok(None) => return None,
+            Ok(None) => return Vec::new(),
             Err(error) => {
                 let why = error.to_string();
                 let is_passing = error.downcast_ref().is_some_and(hist_file::Error::is_passing);
                 if !is_passing {
-                    return Some(self.fail(why));
+                    return vec![self.fail(why)];
                 }
                 // Reported once.
                 let was_unread = std::mem::replace(&mut self.is_unread, true);
-                return (!was_unread).then_some(ServiceEvent::Unread(why));
+                return Vec::from_iter((!was_unread).then_some(ServiceEvent::Unread(why)));
             }
         };
         self.is_unread = false;
-        let (events, rejected) = (reading.events, reading.rejected);
-        self.fill = reading.fill;
+        self.fill = interval.fill;
+        let (events, rejected) = self.counted;
+        let (events, rejected) = (
+            events.saturating_add(interval.events),
+            fold::sum(rejected, interval.rejected),
+        );
+        self.counted = (events, rejected);
+        let notes = std::mem::take(&mut interval.notes).into_iter();
+        let mut happened: Vec<_> = notes.map(ServiceEvent::Disturbed).collect();
         let labeler = Labeler {
             question: &self.question,
             names: &self.names,
             addresses: self.wanted.settings.addresses,
         };
-        let label = |column: &Column, key: &Key| labeler.label(column, key);
-        if let Err(fallen) = self.totals.take(reading, label) {
-            return Some(self.fail(fallen.to_string()));
-        }
+        self.totals.add(interval, |column, key| labeler.label(column, key));
         let now = Instant::now();
-        let rest = self.watch.look(now, events, rejected)?;
-        let share = self.watch.share.unwrap_or(0.0);
-        self.stop();
-        self.state = State::Resting(now + rest);
-        Some(ServiceEvent::Paused(share, rest))
+        if let Some(rest) = self.watch.look(now, events, rejected) {
+            let share = self.watch.share.unwrap_or(0.0);
+            self.stop();
+            self.state = State::Resting(now + rest);
+            happened.push(ServiceEvent::Paused(share, rest));
+        }
+        happened
     }
 
     /// Removes it from the kernel after an error, and schedules a new start at once.
@@ -268,9 +306,17 @@ impl Watched {
     pub(super) fn stop(&mut self) {
         if let State::Running(source) = std::mem::replace(&mut self.state, State::Waiting(Instant::now())) {
             drop(source);
-            self.totals.rebase();
+            self.totals.forget_keys();
             self.watch.stop();
         }
+    }
+
+    /// Start of counting a row, if known, or else of the histogram: see [`Self::started()`].
+    pub(super) fn began(&self, row: &Row) -> Option<u64> {
+        let now = Time::clocks().realtime_ns;
+        // The clock may have been set back since.
+        let begin = row.begin.map(|begin| begin.at.realtime_ns);
+        begin.filter(|begin| *begin <= now).or_else(|| self.started())
     }
 
     /// Start of counting, in nanoseconds of the current `CLOCK_REALTIME`. `None` if it never
@@ -287,6 +333,7 @@ mod tests {
     use std::path::PathBuf;
 
     use rhist_core::plan::Plan;
+    use rhist_core::question::Interval;
     use rhist_core::question::Reading;
     use rhist_core::tracefs::events::EventName;
 
@@ -297,6 +344,7 @@ mod tests {
     struct Triggers {
         plan: Plan,
         instance: Tracefs,
+        total: Reading,
     }
 
     impl Source for Triggers {
@@ -304,8 +352,13 @@ mod tests {
             &self.plan.question
         }
 
-        fn read(&mut self) -> Result<Option<Reading>, Box<dyn std::error::Error + Send + Sync>> {
-            self.plan.answer.read(&self.instance).map(Some)
+        fn interval(&mut self) -> Result<Option<Interval>, Box<dyn std::error::Error + Send + Sync>> {
+            let reading = self.plan.answer.read(&self.instance)?;
+            Ok(Some(reading.since(Reading::default())))
+        }
+
+        fn total(&mut self) -> &Reading {
+            &self.total
         }
     }
 
@@ -325,13 +378,17 @@ mod tests {
         let text = "[histogram.a]\ncount = \"x\"\n".to_owned();
         let mut config = Config::parse([(PathBuf::from("a.toml"), text)]).unwrap();
         let mut histogram = Watched::new(config.histograms.remove(0), Instant::now());
-        histogram.state = State::Running(Box::new(Triggers { plan, instance }));
+        histogram.state = State::Running(Box::new(Triggers {
+            plan,
+            instance,
+            total: Reading::default(),
+        }));
         // A file that can be opened but not read.
         fs::create_dir_all(&file).unwrap();
-        assert!(matches!(histogram.read(), Some(ServiceEvent::Unread(why)) if why.contains("Is a directory")));
-        assert!(histogram.read().is_none() && histogram.is_running());
+        assert!(matches!(&histogram.read()[..], [ServiceEvent::Unread(why)] if why.contains("Is a directory")));
+        assert!(histogram.read().is_empty() && histogram.is_running());
         fs::remove_dir(&file).unwrap();
-        assert!(matches!(histogram.read(), Some(ServiceEvent::Failed(_))));
+        assert!(matches!(&histogram.read()[..], [ServiceEvent::Failed(_)]));
         assert!(!histogram.is_running());
     }
 }

@@ -6,6 +6,8 @@
 
 #[path = "../../rhist/tests/hist/events.rs"]
 mod events;
+#[path = "../../rhist/tests/hist/group_tree.rs"]
+mod group_tree;
 #[path = "../../rhist/tests/hist/exercise.rs"]
 mod hist;
 #[path = "../../rhist/tests/trigger/print.rs"]

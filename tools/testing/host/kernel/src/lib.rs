@@ -37,6 +37,22 @@ macro_rules! kvec {
     };
 }
 
+/// Makes a [`Mutex`](sync::Mutex) of the value.
+#[macro_export]
+macro_rules! new_mutex {
+    ($value:expr) => {
+        $crate::sync::Mutex::new($value)
+    };
+}
+
+/// Makes a [`CondVar`](sync::CondVar).
+#[macro_export]
+macro_rules! new_condvar {
+    ($name:literal) => {
+        $crate::sync::CondVar::default()
+    };
+}
+
 /// Fails the build unless the constant condition holds.
 #[macro_export]
 macro_rules! static_assert {

@@ -2,9 +2,22 @@
 
 //! The CPUs of hits in tests.
 
+extern crate std;
+
+use core::cell::Cell;
+
 use kernel::sync::rcu;
 
 use crate::sync::PreemptOff;
+
+std::thread_local! {
+    static CURRENT: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The CPU that this thread is, or was last.
+pub fn current() -> usize {
+    CURRENT.get()
+}
 
 /// Makes this thread a CPU, until it is dropped. In a test, a thread may be several CPUs, one after
 /// the other, and an interrupt may be the CPU that it interrupts.
@@ -16,6 +29,7 @@ pub struct Cpu {
 impl Cpu {
     /// Becomes a CPU.
     pub fn enter(number: usize) -> Self {
+        CURRENT.set(number);
         Self {
             number,
             _section: rcu::read_lock(),

@@ -9,6 +9,7 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod counts;
 pub mod cpu;
 #[path = "../../../../../src/errno.rs"]
 pub mod errno;

@@ -6,6 +6,9 @@
 //! Has no test harness, because the standard library's looks like a data race to ThreadSanitizer,
 //! unless the library is instrumented as well.
 
+#[path = "crowd/roomy.rs"]
+mod roomy;
+
 use std::collections::HashMap;
 use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
@@ -14,18 +17,22 @@ use std::sync::Arc;
 use std::sync::Barrier;
 use std::sync::Mutex;
 
+use kernel::error::code::EAGAIN;
 use kernel::interrupt;
 use kernel::sync::atomic::Atomic;
+use rhist::counts;
 use rhist::cpu::Cpu;
 use rhist::map::Column;
 use rhist::map::ColumnSet;
 use rhist::map::Cpus;
-use rhist::map::Elt;
-use rhist::map::Generation;
+use rhist::map::Extreme;
+use rhist::map::Interval;
 use rhist::map::Map;
 use rhist::map::Read;
 use rhist::map::Replace;
+use rhist::map::Room;
 use rhist::map::Shape;
+use rhist::map::Totals;
 use rhist::map::VarCell;
 use rhist::map::VarMask;
 use rhist::map::WideCell;
@@ -41,8 +48,11 @@ fn shape() -> Shape<'static> {
         vars: 0,
         wide: &[],
         side: 0,
+        clock: None,
         cpus: Cpus::uniform(CPUS),
         seed: 1,
+        room: Room::fixed(0),
+        request: None,
     }
 }
 
@@ -62,8 +72,9 @@ fn key(number: u64) -> [u8; 16] {
 fn read(map: &Map) {
     let (contents, mut keys) = (map.contents(), HashSet::new());
     for elt in contents.elts() {
-        assert_eq!(elt.key()[..8], elt.key()[8..], "half a key");
-        assert!(keys.insert(elt.key()), "a key is there twice");
+        let key = counts::key(elt);
+        assert_eq!(key[..8], key[8..], "half a key");
+        assert!(keys.insert(key), "a key is there twice");
     }
     assert!(keys.len() <= map.contents().capacity());
 }
@@ -132,109 +143,192 @@ fn crowd(shape: Shape<'_>, events: u64, keys: u64, seed: u64) {
         all
     });
     read(&map);
-    assert_eq!(map.contents().hits() + map.contents().drops(), fired);
+    assert_eq!(counts::hits(&map) + map.drops(), fired);
     assert_eq!(
         map.contents().elts().count(),
         seen.len().min(map.contents().capacity())
     );
     assert_eq!(map.contents().len(), map.contents().elts().count());
     if seen.len() <= map.contents().capacity() {
-        assert_eq!(map.contents().drops(), 0);
+        assert_eq!(map.drops(), 0);
     }
 }
 
-/// All CPUs, at once, fire `events` events each, some of them interrupted by another one, while a
-/// task takes intervals and replaces the slots. Asserts that each event is in exactly one interval,
-/// and that no key has two elements.
+/// Number of readers of intervals that take at random times; one more waits for the end.
+const READERS: usize = 3;
+
+/// All CPUs, at once, fire `events` events each, some of them interrupted by another one, while the
+/// worker makes cuts and replaces the slots, and readers take intervals. Asserts that each event is
+/// in exactly one interval of each reader, and that no key has two elements.
 fn crowd_replaced(bits: u32, events: u64, keys: u64) {
-    const COLUMNS: &[Column] = &[Column::Hits, Column::Sum];
+    const COLUMNS: &[Column] = &[
+        Column::Hits,
+        Column::Sum,
+        Column::Extreme(Extreme::min(false)),
+        Column::Extreme(Extreme::max(false)),
+    ];
     let columns = COLUMNS;
+    // It has a worker, so readers follow it.
+    let request = counts::request();
     let map = Map::new(Shape {
         bits,
         columns,
+        request: Some(&request),
         ..shape()
     })
     .unwrap();
     let map = Arc::new(map);
-    let fire = |map: &Map, cpu: usize, number: u64| {
+    let fire = |map: &Map, cpu: usize, number: u64, value: u64| {
         let cpu = Cpu::enter(cpu);
         if let Some(elt) = map.read(cpu.preempt()).insert(cpu.preempt(), &key(number)) {
-            elt.update(cpu.preempt(), &[number], |&value| (value, ColumnSet::ONE));
+            elt.update(cpu.preempt(), &[1, 3], |&columns| match columns {
+                1 => (number, ColumnSet::ONE),
+                _ => (value, ColumnSet::of(&COLUMNS[2..])),
+            });
         }
     };
-    let barrier = Barrier::new(CPUS + 1);
+    let barrier = Barrier::new(CPUS + 2 + READERS);
     let cpu = |cpu: usize| {
         let mut random = Random(cpu as u64 + 1);
-        let mut fired = vec![0; keys as usize];
+        let mut fired = Counts::new();
         barrier.wait();
         for _ in 0..events {
             let (number, other) = (random.below(keys), random.below(keys));
+            let [value, other_value] = [(); 2].map(|()| random.below(1 << 30));
             let handler = {
                 let map = map.clone();
-                move || fire(&map, cpu, other)
+                move || fire(&map, cpu, other, other_value)
             };
             // Half of the points come after the end of a hit that finds its key.
             let point = random.below(10) as usize;
-            let ((), came) = interrupt::at(point, handler, || fire(&map, cpu, number));
-            fired[number as usize] += 1;
-            fired[other as usize] += u64::from(came);
+            let hit = || fire(&map, cpu, number, value);
+            let ((), came) = interrupt::at(point, handler, hit);
+            add(&mut fired, number, [1, number, value, value]);
+            if came {
+                add(&mut fired, other, [1, other, other_value, other_value]);
+            }
         }
         fired
     };
     let done = AtomicBool::new(false);
-    let (fired, intervals) = std::thread::scope(|scope| {
-        let cpu = &cpu;
-        let cpus = [0, 1, 2, 3].map(|number| scope.spawn(move || cpu(number)));
-        let task = scope.spawn(|| {
-            let mut intervals = Vec::new();
-            barrier.wait();
-            for round in 0.. {
-                if done.load(Ordering::Relaxed) {
-                    break;
-                }
-                let interval = map.take_interval().unwrap();
-                intervals.push((interval.hits(), interval.drops(), sums(&interval)));
-                map.replace_table(bits + round % 4).unwrap();
-                read(&map);
+    let is_done = || done.load(Ordering::Relaxed);
+    let work = || {
+        barrier.wait();
+        for round in 1.. {
+            if is_done() {
+                break;
             }
-            intervals
-        });
+            counts::cut(&map, round);
+            counts::renew(&map);
+        }
+    };
+    let read_all = || {
+        let mut last = Counts::new();
+        barrier.wait();
+        while !is_done() {
+            read(&map);
+            let now = counts_in(&map, &counts::totals(&map).first);
+            for (key, [hits, ..]) in last {
+                assert!(hits <= now[&key][0], "it falls");
+            }
+            last = now;
+        }
+    };
+    let intervals = |reader: u64| {
+        let mut random = Random(reader + 1);
+        let mut all = Intervals::default();
+        barrier.wait();
+        while !is_done() {
+            match counts::take(&map, reader, None) {
+                Ok(interval) if random.below(4) > 0 => all.add(&map, &interval),
+                Ok(interval) => map.put_back(reader, &interval),
+                Err(error) => assert_eq!(error, EAGAIN),
+            }
+            (0..random.below(100)).for_each(|_| std::thread::yield_now());
+        }
+        all
+    };
+    let late = counts::add_reader_from_begin(&map);
+    let readers = [(); READERS].map(|()| counts::add_reader_from_begin(&map));
+    let (fired, mut read_by) = std::thread::scope(|scope| {
+        let (cpu, intervals) = (&cpu, &intervals);
+        let cpus = [0, 1, 2, 3].map(|number| scope.spawn(move || cpu(number)));
+        let tasks = [scope.spawn(work), scope.spawn(read_all)];
+        let readers = readers.map(|reader| (reader, scope.spawn(move || intervals(reader))));
         let cpus = cpus.map(|cpu| cpu.join());
         done.store(true, Ordering::Relaxed);
-        let fired = cpus.map(|fired| fired.unwrap());
-        (fired, task.join().unwrap())
+        let mut fired = Counts::new();
+        for (key, columns) in cpus.into_iter().flat_map(|cpu| cpu.unwrap()) {
+            add(&mut fired, key, columns);
+        }
+        tasks.map(|task| task.join().unwrap());
+        let read_by = readers.map(|(reader, task)| (reader, task.join().unwrap()));
+        (fired, Vec::from(read_by))
     });
-    let last = map.contents();
-    let intervals: Vec<_> = Iterator::chain(
-        intervals.into_iter(),
-        [(last.hits(), last.drops(), sums(&last))],
-    )
-    .collect();
-    let total: u64 = intervals.iter().map(|(hits, drops, _)| hits + drops).sum();
-    assert_eq!(total, fired.iter().flatten().sum());
-    let fired = (0..keys).map(|key| fired.iter().map(|fired| fired[key as usize]).sum::<u64>());
-    let seen = fired.clone().filter(|&fired| fired > 0).count();
-    assert_eq!(last.elts().count(), seen.min(map.contents().capacity()));
-    if seen <= map.contents().capacity() {
-        for (number, fired) in (0..keys).zip(fired) {
-            let of_key = intervals.iter().filter_map(|(.., sums)| sums.get(&number));
-            let [hits, sum] = of_key.fold([0, 0], |[hits, sum], of| [hits + of[0], sum + of[1]]);
-            assert_eq!([hits, sum], [fired, fired * number]);
+    read_by.push((late, Intervals::default()));
+    let total: u64 = fired.values().map(|[hits, ..]| hits).sum();
+    let (contents, so_far) = (map.contents(), counts_in(&map, &counts::totals(&map).first));
+    assert_eq!(
+        contents.elts().count(),
+        fired.len().min(contents.capacity())
+    );
+    for (reader, mut all) in read_by {
+        all.add(
+            &map,
+            &counts::take(&map, reader, Some(counts::moment(u64::MAX / 2))).unwrap(),
+        );
+        let hits: u64 = all.counts.values().map(|[hits, ..]| hits).sum();
+        assert_eq!(hits + all.drops, total, "after {} intervals", all.number);
+        assert_eq!(all.counts, so_far);
+        if fired.len() <= contents.capacity() {
+            assert_eq!(all.counts, fired);
         }
     }
     read(&map);
 }
 
-/// The columns of each key.
-fn sums(contents: &Generation) -> HashMap<u64, [u64; 2]> {
-    let number = |elt: Elt<'_>| u64::from_ne_bytes(*elt.key().first_chunk().unwrap());
-    let columns = |elt: Elt<'_>| [0, 1].map(|column| elt.column(column));
-    let mut sums = HashMap::new();
-    for elt in contents.elts() {
-        let other = sums.insert(number(elt), columns(elt));
+/// Columns of each key: hits, sum, minimum and maximum.
+type Counts = HashMap<u64, [u64; 4]>;
+
+fn add(counts: &mut Counts, key: u64, [hits, sum, min, max]: [u64; 4]) {
+    let all = counts.entry(key).or_insert([0, 0, u64::MAX, 0]);
+    *all = [
+        all[0] + hits,
+        all[1] + sum,
+        all[2].min(min),
+        all[3].max(max),
+    ];
+}
+
+/// The columns of each key in `totals`.
+fn counts_in(map: &Map, totals: &Totals) -> Counts {
+    let contents = map.contents();
+    let mut counts = Counts::new();
+    for (key, columns) in counts::entries(&contents, totals) {
+        let number = u64::from_ne_bytes(*key.first_chunk().unwrap());
+        let other = counts.insert(number, columns);
         assert!(other.is_none(), "a key is there twice");
     }
-    sums
+    counts
+}
+
+/// The intervals of a reader so far.
+#[derive(Default)]
+struct Intervals {
+    counts: Counts,
+    drops: u64,
+    number: u64,
+}
+
+impl Intervals {
+    fn add(&mut self, map: &Map, interval: &Interval) {
+        let totals = &interval.totals.first;
+        for (key, columns) in counts_in(map, totals) {
+            add(&mut self.counts, key, columns);
+        }
+        self.drops += totals.drops(&map.contents());
+        self.number += 1;
+    }
 }
 
 /// `n`, or `RHIST_TEST_ROUNDS` percent of it for slow tools.
@@ -273,6 +367,42 @@ fn replaced() {
     for round in 0..rounds(300) {
         crowd_replaced((round % 3) as u32, 16, 1 + round % 6);
     }
+}
+
+fn roomy() {
+    let all = roomy::Clauses {
+        bits: 3,
+        bits_max: 7,
+        folds: false,
+        idle: false,
+        taken: false,
+        recycle: false,
+        keys: 40,
+    };
+    for round in 0..rounds(24) {
+        let clauses = roomy::Clauses {
+            bits: (round % 5) as u32,
+            bits_max: 5 + (round % 3) as u32,
+            folds: round % 2 == 0,
+            idle: round % 3 == 0,
+            taken: round % 4 == 0,
+            recycle: round % 5 < 2,
+            ..all
+        };
+        let others = roomy::crowd(clauses, 3000, round);
+        // All entries end in the last seconds, if idle ones do.
+        assert!(!clauses.idle || others > 0, "{clauses:?}");
+    }
+    roomy::crowd(all, rounds(50_000), 100);
+    let fixed = roomy::Clauses {
+        bits: 6,
+        bits_max: 6,
+        idle: true,
+        recycle: true,
+        folds: true,
+        ..all
+    };
+    assert!(roomy::crowd(fixed, rounds(50_000), 101) > 0);
 }
 
 fn mask() -> VarMask {
@@ -534,12 +664,13 @@ fn wide_maximum() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 9] = [
+    let tests: [(&str, fn()); 10] = [
         ("few_keys", few_keys),
         ("many_keys", many_keys),
         ("too_many_keys", too_many_keys),
         ("full_map", full_map),
         ("replaced", replaced),
+        ("roomy", roomy),
         ("variable_overwritten", variable_overwritten),
         ("variable_handed_over", variable_handed_over),
         ("wide_overwritten", wide_overwritten),

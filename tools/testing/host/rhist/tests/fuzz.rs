@@ -8,6 +8,8 @@
 mod events;
 #[path = "filter/exercise.rs"]
 mod filter;
+#[path = "hist/group_tree.rs"]
+mod group_tree;
 #[path = "hist/exercise.rs"]
 mod hist;
 #[path = "trigger/print.rs"]

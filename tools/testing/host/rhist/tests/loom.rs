@@ -3,26 +3,37 @@
 //! The map under all interleavings and all memory orders of C11, as far as loom models them.
 #![cfg(loom)]
 
+#[path = "loom/beats.rs"]
+mod beats;
+#[path = "loom/cuts.rs"]
+mod cuts;
+#[path = "loom/hits.rs"]
+mod hits;
+#[path = "loom/room.rs"]
+mod room;
+#[path = "loom/stock.rs"]
+mod stock;
+
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering;
 
-use kernel::error::code::EBUSY;
 use kernel::interrupt;
 use kernel::sync::atomic::Atomic;
 use kernel::sync::atomic::Relaxed;
 use loom::sync::Arc;
 use loom::thread;
+use rhist::counts;
 use rhist::cpu::Cpu;
 use rhist::map::Column;
 use rhist::map::ColumnSet;
 use rhist::map::Cpus;
 use rhist::map::Elt;
 use rhist::map::Extreme;
-use rhist::map::Generation;
 use rhist::map::Map;
 use rhist::map::OnceText;
 use rhist::map::Read;
 use rhist::map::Replace;
+use rhist::map::Room;
 use rhist::map::Shape;
 use rhist::map::VarCell;
 use rhist::map::VarMask;
@@ -35,6 +46,8 @@ use rhist::sync::smp_wmb;
 fn model(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound.get_or_insert(preemptions);
+    // A cut takes some hundred steps.
+    builder.max_branches = 10_000;
     builder.check(f);
 }
 
@@ -53,8 +66,11 @@ fn shape(bits: u32, key_size: usize) -> Shape<'static> {
         vars: 0,
         wide: &[],
         side: 0,
+        clock: None,
         cpus: Cpus::uniform(3),
         seed: 1,
+        room: Room::fixed(0),
+        request: None,
     }
 }
 
@@ -126,11 +142,11 @@ fn assert_complete(map: &Map, fired: u64, distinct: usize) {
     let entries = distinct.min(map.contents().capacity());
     assert_eq!(map.contents().elts().count(), entries);
     assert_eq!(map.contents().len(), entries);
-    assert_eq!(map.contents().hits() + map.contents().drops(), fired);
+    assert_eq!(counts::hits(map) + map.drops(), fired);
     if distinct <= map.contents().capacity() {
-        assert_eq!(map.contents().drops(), 0);
+        assert_eq!(map.drops(), 0);
     } else {
-        assert!(map.contents().drops() > 0);
+        assert!(map.drops() > 0);
     }
 }
 
@@ -141,14 +157,31 @@ fn insert_insert_of_the_same_key() {
         let map = map(0, 8);
         run(&map, &[&[7], &[7]]);
         assert_complete(&map, 2, 1);
-        assert_eq!(
-            map.contents()
-                .lookup(&7u64.to_ne_bytes())
-                .unwrap()
-                .column(0),
-            2
-        );
+        assert_eq!(counts::columns(&map, &7u64.to_ne_bytes()), [2]);
     });
+}
+
+/// A reader that finds an entry sees the time of its insertion.
+#[test]
+fn insert_and_read_the_birth() {
+    let outcomes = Outcomes::new();
+    let seen = outcomes.clone();
+    model(3, move || {
+        let shape = Shape {
+            clock: Some(|| 5),
+            ..shape(0, 8)
+        };
+        let map = Arc::new(Map::new(shape).unwrap());
+        let cpu = {
+            let map = map.clone();
+            thread::spawn(move || hit(&map, 0, 7))
+        };
+        let births: Vec<_> = map.contents().elts().map(Elt::birth).collect();
+        assert!(births.iter().all(|&birth| birth == Some(5)));
+        seen.note(births.is_empty());
+        cpu.join().unwrap();
+    });
+    outcomes.assert_both();
 }
 
 #[test]
@@ -176,7 +209,7 @@ fn insert_insert_of_different_keys() {
         threads.into_iter().for_each(|t| t.join().unwrap());
         assert_complete(&map, 2, 2);
         for key in keys {
-            assert_eq!(map.contents().lookup(&key).unwrap().column(0), 1);
+            assert_eq!(counts::columns(&map, &key), [1]);
         }
     });
 }
@@ -242,7 +275,7 @@ fn insert_on_a_full_table() {
         let map = map(0, 8);
         run(&map, &[&[7], &[8]]);
         assert_complete(&map, 2, 2);
-        assert_eq!(map.contents().hits(), 1);
+        assert_eq!(counts::hits(&map), 1);
     });
 }
 
@@ -321,101 +354,6 @@ fn interrupted_on_a_full_table() {
     interrupted(0, 7, 7, 8);
 }
 
-/// Hits beside a task that takes an interval: each is in exactly one interval, with its count, and
-/// the key has one element.
-#[test]
-fn interval_hit_hit() {
-    let outcomes = Outcomes::new();
-    let seen = outcomes.clone();
-    model(2, move || {
-        let map = map(0, 8);
-        let hits = [0, 1].map(|cpu| {
-            let map = map.clone();
-            thread::spawn(move || hit(&map, cpu, 7))
-        });
-        let first = map.take_interval().unwrap();
-        let counted = first.hits();
-        seen.note(counted == 1);
-        hits.into_iter().for_each(|t| t.join().unwrap());
-        assert_eq!(first.hits(), counted, "a hit after the interval");
-        assert_eq!(counted + map.contents().hits(), 2);
-        assert_eq!(
-            (first.drops() + map.contents().drops(), map.contents().len()),
-            (0, 1)
-        );
-        assert_eq!(map.contents().elts().count(), 1);
-    });
-    outcomes.assert_both();
-}
-
-/// A map for a key, with a sum.
-fn summing_map() -> Arc<Map> {
-    let shape = Shape {
-        bits: 0,
-        key_size: 8,
-        columns: &[Column::Hits, Column::Sum],
-        vars: 0,
-        wide: &[],
-        side: 0,
-        cpus: Cpus::uniform(1),
-        seed: 1,
-    };
-    Arc::new(Map::new(shape).unwrap())
-}
-
-/// A hit is interrupted at each of its atomic operations in turn by another one on its CPU, while a
-/// task takes an interval. Each hit is in exactly one interval, with all its columns.
-#[test]
-fn interval_hit_interrupted() {
-    let hit_with = |map: &Map, value: u64| {
-        let cpu = Cpu::enter(0);
-        let elt = map
-            .read(cpu.preempt())
-            .insert_word(cpu.preempt(), 7)
-            .unwrap();
-        elt.update(cpu.preempt(), &[value], |&value| (value, ColumnSet::ONE));
-    };
-    let columns = |contents: &Generation| {
-        let elt = contents.lookup_word(7);
-        elt.map_or([0; 2], |elt| [0, 1].map(|column| elt.column(column)))
-    };
-    let between = Outcomes::new();
-    let mut points = 0;
-    loop {
-        let outcomes = Outcomes::new();
-        let (seen, seen_between) = (outcomes.clone(), between.clone());
-        model(1, move || {
-            let map = summing_map();
-            let handler = {
-                let map = map.clone();
-                move || hit_with(&map, 100)
-            };
-            let cpu = {
-                let map = map.clone();
-                thread::spawn(move || interrupt::at(points, handler, || hit_with(&map, 10)).1)
-            };
-            let first = map.take_interval().unwrap();
-            let counted = columns(&first);
-            let came = cpu.join().unwrap();
-            assert_eq!(columns(&first), counted, "a hit after the interval");
-            let rest = columns(&map.contents());
-            let all = if came { [2, 110] } else { [1, 10] };
-            assert_eq!([0, 1].map(|column| counted[column] + rest[column]), all);
-            // The interrupting hit loads the pointer later, except at the first operation of the
-            // other one.
-            assert!(points == 0 || counted != [1, 100]);
-            seen_between.note(came && counted == [1, 10]);
-            seen.note(came);
-        });
-        if !outcomes.any(true) {
-            break;
-        }
-        points += 1;
-    }
-    assert!(points >= 13, "{points} points of interruption");
-    between.assert_both();
-}
-
 /// The columns of a value whose extremes, sum and count are kept.
 const SPREAD: [Column; 4] = [
     Column::Hits,
@@ -433,8 +371,11 @@ fn min_max_sum_map(cpus: Cpus) -> Arc<Map> {
         vars: 0,
         wide: &[],
         side: 0,
+        clock: None,
         cpus,
         seed: 1,
+        room: Room::fixed(0),
+        request: None,
     };
     Arc::new(Map::new(shape).unwrap())
 }
@@ -453,11 +394,8 @@ fn min_max_sum(map: &Map, cpu: usize, value: i64) {
 
 /// Count, smallest, largest and sum, or `None` without a hit.
 fn min_max_sum_of(map: &Map) -> Option<[i64; 4]> {
-    let contents = map.contents();
-    let elt = contents.lookup_word(7)?;
-    // The count first, as readers do.
-    let columns = [0, 1, 2, 3].map(|column| elt.column(column) as i64);
-    (columns[0] > 0).then_some(columns)
+    let columns = counts::columns(map, &7u64.to_ne_bytes());
+    (columns[0] > 0).then_some(columns.map(|column| column as i64))
 }
 
 /// A hit is interrupted at each of its atomic operations in turn by another one on its CPU, with a
@@ -518,23 +456,6 @@ fn extremes_shared() {
     }
 }
 
-/// Dropped hits beside a task that takes an interval: each is in exactly one interval.
-#[test]
-fn interval_hit_hit_on_a_full_table() {
-    model(1, || {
-        let map = map(0, 8);
-        let hits = [7, 8].map(|key| {
-            let map = map.clone();
-            thread::spawn(move || hit(&map, (key - 7) as usize, key))
-        });
-        let first = map.take_interval().unwrap();
-        let before = first.hits() + first.drops();
-        hits.into_iter().for_each(|t| t.join().unwrap());
-        assert_eq!(first.hits() + first.drops(), before);
-        assert_eq!(before + map.contents().hits() + map.contents().drops(), 2);
-    });
-}
-
 /// Each of `cpus` runs its events, while a task replaces the slots.
 fn replaced(preemptions: usize, bits: u32, before: &'static [u64], cpus: &'static [u64]) {
     let outcomes = Outcomes::new();
@@ -544,7 +465,7 @@ fn replaced(preemptions: usize, bits: u32, before: &'static [u64], cpus: &'stati
         before.iter().for_each(|&key| hit(&map, 2, key));
         let task = {
             let map = map.clone();
-            thread::spawn(move || map.replace_table(bits).unwrap())
+            thread::spawn(move || counts::renew(&map))
         };
         let hits: Vec<_> = (1..)
             .zip(&cpus[1..])
@@ -563,7 +484,7 @@ fn replaced(preemptions: usize, bits: u32, before: &'static [u64], cpus: &'stati
         keys.dedup();
         assert_complete(&map, fired, keys.len());
         for key in keys {
-            assert!(map.contents().lookup_word(*key).is_some() || map.contents().drops() > 0);
+            assert!(map.contents().lookup_word(*key).is_some() || map.drops() > 0);
         }
     });
     outcomes.assert_both();
@@ -612,7 +533,7 @@ fn replaced_interrupted(bits: u32, first: u64, second: u64) {
             };
             let task = {
                 let map = map.clone();
-                thread::spawn(move || map.replace_table(bits).unwrap())
+                thread::spawn(move || counts::renew(&map))
             };
             let (_, came) = interrupt::at(points, handler, || hit(&map, 0, first));
             task.join().unwrap();
@@ -645,83 +566,6 @@ fn replace_insert_interrupted_by_another_key() {
 #[test]
 fn replace_insert_interrupted_on_a_full_table() {
     replaced_interrupted(0, 7, 8);
-}
-
-/// One task takes an interval, and another one replaces the slots. They take turns, or one of them
-/// fails with `EBUSY` and succeeds later. Each hit is in exactly one interval, and the key has one
-/// element.
-#[test]
-fn interval_beside_replacement() {
-    // Both done, no interval, no replacement.
-    let outcomes = std::sync::Arc::new([const { AtomicBool::new(false) }; 3]);
-    let seen = outcomes.clone();
-    model(1, move || {
-        let map = map(0, 8);
-        let replacing = {
-            let map = map.clone();
-            thread::spawn(move || map.replace_table(0))
-        };
-        hit(&map, 0, 7);
-        let taken = map.take_interval();
-        hit(&map, 0, 7);
-        let counted = taken.as_ref().map_or(0, |first| first.hits());
-        let replaced = replacing.join().unwrap();
-        let outcome = match (taken.as_ref().err(), replaced) {
-            (None, Ok(())) => 0,
-            (Some(&EBUSY), Ok(())) => 1,
-            (None, Err(EBUSY)) => 2,
-            both => panic!("{both:?}"),
-        };
-        seen[outcome].store(true, Ordering::Relaxed);
-        let rest = match (taken, replaced) {
-            (Ok(first), replaced) => {
-                assert_eq!((first.hits(), first.is_being_replaced()), (1, false));
-                if replaced.is_err() {
-                    map.replace_table(0).unwrap();
-                }
-                map.contents()
-            }
-            (Err(_), _) => map.take_interval().unwrap(),
-        };
-        let now = map.contents();
-        assert_eq!((counted + rest.hits(), now.drops(), now.len()), (2, 0, 1));
-        assert_eq!(now.elts().count(), 1);
-        assert!(!now.is_being_replaced());
-    });
-    let all = outcomes.each_ref().map(|seen| seen.load(Ordering::Relaxed));
-    assert_eq!(all, [true; 3]);
-}
-
-/// A hit counts in its element and in one of the second map, while a task takes an interval. Both
-/// are in the same interval.
-#[test]
-fn interval_hit_in_both_maps() {
-    let outcomes = Outcomes::new();
-    let seen = outcomes.clone();
-    model(2, move || {
-        let map = Arc::new(Map::with_second(shape(0, 8), Some(shape(0, 8))).unwrap());
-        let hitting = {
-            let map = map.clone();
-            thread::spawn(move || {
-                let cpu = Cpu::enter(0);
-                let generation = map.read(cpu.preempt());
-                let elt = generation.insert_word(cpu.preempt(), 7).unwrap();
-                let second = generation.second().unwrap();
-                count(second.insert_word(cpu.preempt(), 8).unwrap(), &cpu);
-                count(elt, &cpu);
-            })
-        };
-        let both =
-            |generation: &Generation| [generation.hits(), generation.second().unwrap().hits()];
-        let first = map.take_interval().unwrap();
-        let counted = both(&first);
-        assert_eq!(counted[0], counted[1]);
-        seen.note(counted[0] == 1);
-        hitting.join().unwrap();
-        assert_eq!(both(&first), counted, "a hit after the interval");
-        assert_eq!(both(&map.contents()), [1 - counted[0]; 2]);
-    });
-    outcomes.assert_both();
 }
 
 /// A variable, and a second word that its setter writes before.
@@ -1256,9 +1100,9 @@ fn hits_and_buckets(wmb: fn(), rmb: fn()) {
             wmb();
             hit(&their_hits, 1, 7);
         });
-        let counted = hits.contents().hits();
+        let counted = counts::hits(&hits);
         rmb();
-        let in_buckets = buckets.contents().hits();
+        let in_buckets = counts::hits(&buckets);
         assert!(in_buckets >= counted, "{in_buckets} < {counted}");
         noted.note(counted == 2);
         hitting.join().unwrap();

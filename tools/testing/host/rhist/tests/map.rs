@@ -2,6 +2,15 @@
 
 //! The map, compared with a plain one, in all shapes, and interrupted at every point.
 
+#[path = "map/cuts.rs"]
+mod cuts;
+#[path = "map/room.rs"]
+mod room;
+#[path = "map/storage.rs"]
+mod storage;
+#[path = "map/tend.rs"]
+mod tend;
+
 use std::alloc::GlobalAlloc;
 use std::alloc::Layout;
 use std::alloc::System;
@@ -14,23 +23,30 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering;
 
 use kernel::alloc::NumaNode;
+use kernel::error::code::EAGAIN;
 use kernel::error::code::EINVAL;
 use kernel::error::code::ENOMEM;
 use kernel::fault;
 use kernel::interrupt;
+use kernel::prelude::GFP_KERNEL;
 use kernel::sync::atomic::Relaxed;
 use proptest::prelude::*;
+use rhist::counts;
+use rhist::counts::hits;
 use rhist::cpu::Cpu;
+use rhist::errno::eusers;
 use rhist::map::Column;
 use rhist::map::ColumnSet;
 use rhist::map::Cpus;
-use rhist::map::Elt;
-use rhist::map::Generation;
+use rhist::map::FirstSlot;
 use rhist::map::Hash;
 use rhist::map::Loss;
 use rhist::map::Map;
+use rhist::map::PerMap;
 use rhist::map::Read;
+use rhist::map::Room;
 use rhist::map::Shape;
+use rhist::map::Totals;
 
 /// Number of CPUs in most tests.
 const CPUS: usize = 2;
@@ -51,13 +67,14 @@ struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATED.try_with(|bytes| bytes.set(bytes.get() + layout.size() as isize));
-        // SAFETY: By the caller.
+        // SAFETY: The caller guarantees that the layout is not of size 0.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         let _ = ALLOCATED.try_with(|bytes| bytes.set(bytes.get() - layout.size() as isize));
-        // SAFETY: By the caller.
+        // SAFETY: The caller guarantees that the memory is from `alloc`, which is `System`'s, with
+        // this layout.
         unsafe { System.dealloc(memory, layout) }
     }
 }
@@ -73,8 +90,11 @@ fn shape() -> Shape<'static> {
         vars: 0,
         wide: &[],
         side: 0,
+        clock: None,
         cpus: Cpus::uniform(CPUS),
         seed: 1,
+        room: Room::fixed(0),
+        request: None,
     }
 }
 
@@ -91,7 +111,7 @@ fn hit_with(map: &Map, cpu: usize, key: &[u8], values: &[u64]) -> bool {
     let cpu = Cpu::enter(cpu);
     let elt = map.read(cpu.preempt()).insert(cpu.preempt(), key);
     if let Some(elt) = elt {
-        assert_eq!(elt.key(), key);
+        assert!(elt.is(key));
         elt.update(cpu.preempt(), values, |&value| (value, ColumnSet::ONE));
     }
     elt.is_some()
@@ -103,14 +123,15 @@ fn key(number: u64) -> [u8; 8] {
 
 /// Invariants of the map while nobody uses it.
 fn assert_consistent(map: &Map, fired: u64) {
-    assert_eq!(map.contents().hits() + map.contents().drops(), fired);
+    assert_eq!(hits(map) + map.drops(), fired);
     assert_eq!(map.contents().elts().count(), map.contents().len());
     assert!(map.contents().len() <= map.contents().capacity());
     let contents = map.contents();
-    let keys: HashSet<_> = contents.elts().map(|elt| elt.key()).collect();
+    let keys: HashSet<_> = contents.elts().map(counts::key).collect();
     assert_eq!(keys.len(), map.contents().len(), "a key is there twice");
-    for elt in map.contents().elts() {
-        assert_eq!(map.contents().lookup(elt.key()).unwrap().key(), elt.key());
+    for elt in contents.elts() {
+        let found = contents.lookup(&counts::key(elt)).unwrap();
+        assert_eq!(found.number(), elt.number());
     }
 }
 
@@ -122,7 +143,7 @@ fn assert_complete(map: &Map, fired: u64, distinct: usize) {
         distinct.min(map.contents().capacity())
     );
     if distinct <= map.contents().capacity() {
-        assert_eq!(map.contents().drops(), 0);
+        assert_eq!(map.drops(), 0);
     }
 }
 
@@ -193,9 +214,13 @@ fn every_allocation_may_fail() {
     // Arrays shared by generations have an `Arc`, which is one more allocation. Elements' parts are
     // in chunks; a part that elements lack has none. Two arrays of chunks are shared, too.
     let (slots, keys, columns, cpu) = (2, 5, 2, 5);
-    let (vars, wide, side) = (4, 4 + 1, 4);
-    let (pool, cpus, generation) = (2, 2, 1);
-    let all = slots + keys + columns + cpu * CPUS + vars + wide + side + pool + cpus + generation;
+    // The set that CPUs share and the counts of `other` are empty.
+    let (shared, losses, others) = (1, 2, 1);
+    let (vars, wide, side, births) = (4, 4 + 1, 4, 4);
+    let (pool, cpus, generation, state, moved) = (2, 2, 1, 1, 1);
+    let counters = columns + cpu * CPUS + shared + losses + others;
+    let parts = slots + keys + counters + vars + wide + side + births + pool + cpus;
+    let all = parts + generation + state + moved;
     assert_eq!(allocations, all);
     drop(map);
     assert_eq!(fault::live(), 0);
@@ -228,6 +253,7 @@ fn a_map_takes_the_memory_that_its_shape_says() {
             own,
             ..Cpus::uniform(count)
         };
+        let clock: Option<fn() -> u64> = (vars > 0).then_some(|| NOW.get());
         let shape = Shape {
             bits,
             key_size,
@@ -235,8 +261,11 @@ fn a_map_takes_the_memory_that_its_shape_says() {
             vars,
             wide,
             side,
+            clock,
             cpus,
             seed: 1,
+            room: Room::fixed(0),
+            request: None,
         };
         let said = shape.size_bytes().unwrap();
         let (taken, map) = taken(|| Map::new(shape).unwrap());
@@ -250,9 +279,9 @@ fn a_map_takes_the_memory_that_its_shape_says() {
 }
 
 /// Spare elements for insertions, up to four for each CPU, are most of a small map on a large
-/// machine.
+/// machine, but their columns are in few sets.
 #[test]
-fn a_small_map_on_many_cpus_takes_megabytes() {
+fn a_small_map_on_many_cpus() {
     let size = |columns| {
         let cpus = Cpus::uniform(512);
         let shape = Shape {
@@ -262,8 +291,15 @@ fn a_small_map_on_many_cpus_takes_megabytes() {
         };
         shape.size_bytes().unwrap() as f64 / 1e6
     };
-    assert_eq!(format!("{:.1}", size(&COLUMNS[..1])), "9.1");
-    assert_eq!(format!("{:.0}", size(&[Column::Hits; 25])), "223");
+    assert_eq!(format!("{:.1}", size(&COLUMNS[..1])), "0.6");
+    assert_eq!(format!("{:.0}", size(&[Column::Hits; 25])), "14");
+    let buckets = Shape {
+        bits: 13,
+        cpus: Cpus::uniform(512),
+        ..shape()
+    };
+    let bytes = buckets.size_bytes().unwrap();
+    assert_eq!(format!("{:.1}", bytes as f64 / 1e6), "2.8");
 }
 
 #[test]
@@ -282,7 +318,7 @@ fn exactly_as_many_keys_as_places_fit() {
         assert!(hit(&map, 1, &key(0)));
         assert!(map.contents().lookup(&key(places)).is_none());
         assert_complete(&map, places + 2, places as usize + 1);
-        assert_eq!(map.contents().drops(), 1);
+        assert_eq!(map.drops(), 1);
     }
 }
 
@@ -299,14 +335,14 @@ fn sums_wrap() {
         (value, ColumnSet::ONE)
     });
     elt.update(cpus[1].preempt(), &[3], |&value| (value, ColumnSet::ONE));
-    assert_eq!((elt.column(0), elt.column(1)), (2, 2));
+    assert_eq!(counts::columns(&map, &key(1)), [2, 2]);
     elt.update(cpus[0].preempt(), &[1 << 63], |&value| {
         (value, ColumnSet::ONE)
     });
     elt.update(cpus[0].preempt(), &[1 << 63], |&value| {
         (value, ColumnSet::ONE)
     });
-    assert_eq!((elt.column(0), elt.column(1)), (4, 2));
+    assert_eq!(counts::columns(&map, &key(1)), [4, 2]);
 }
 
 /// Side data is zero at first, an element's own, and the same on all CPUs; in the last chunk as in
@@ -503,17 +539,15 @@ fn some_cpus_share_columns() {
         }
     });
     assert_complete(&map, 4 * HITS, 100);
-    let sum = |column| {
-        map.contents()
-            .elts()
-            .map(|elt| elt.column(column))
-            .sum::<u64>()
+    let sum = |column: usize| {
+        let entries = entries(&map).into_values();
+        entries.map(|columns| columns[column]).sum::<u64>()
     };
     assert_eq!(sum(1), 4 * (0..HITS).sum::<u64>());
     assert_eq!(sum(2), 4 * HITS * 2);
 
     assert!(!hit(&map, 3, &[0; 16]));
-    assert_eq!(map.contents().drops(), 1);
+    assert_eq!(map.drops(), 1);
 
     let sizes = [2, 3, 4].map(|own| new(own).0);
     // The remaining CPU has columns of its own.
@@ -531,8 +565,8 @@ fn memory_is_asked_for_near_its_cpu() {
     };
     let cpus = Cpus {
         count: 3,
-        own: 3,
         node,
+        ..Cpus::uniform(3)
     };
     let _map = Map::new(Shape { cpus, ..shape() }).unwrap();
     assert!(ASKED.iter().all(|asked| asked.load(Ordering::Relaxed) == 1));
@@ -555,14 +589,7 @@ fn keys_of_another_size_are_dropped() {
     }
     assert!(hit(&map, 0, &[0; 16]));
     assert!(!map.contents().lookup(&[0; 16]).unwrap().is(&[0; 8]));
-    assert_eq!(
-        (
-            map.contents().hits(),
-            map.contents().drops(),
-            map.contents().len()
-        ),
-        (1, 6, 1)
-    );
+    assert_eq!((hits(&map), map.drops(), map.contents().len()), (1, 6, 1));
 }
 
 /// Zeros at the end of a key may be left out of a lookup, and are part of the key; zeros before
@@ -597,7 +624,8 @@ fn zeros_at_the_end() {
             });
             let contents = map.contents();
             let elt = contents.lookup(short).unwrap();
-            assert_eq!((elt.key(), elt.column(0)), (&key[..], round + 1));
+            assert_eq!(elt.key(), &key[..]);
+            assert_eq!(counts::columns(&map, short), [round + 1]);
             assert!(ptr::eq(
                 map.contents().lookup(&key).unwrap().key(),
                 elt.key()
@@ -632,10 +660,7 @@ fn collisions() {
         for round in 1..=2 {
             for &number in &keys {
                 assert!(hit(&map, 0, &key(number)));
-                assert_eq!(
-                    map.contents().lookup(&key(number)).unwrap().column(0),
-                    round
-                );
+                assert_eq!(counts::columns(&map, &key(number)), [round]);
             }
         }
         assert_complete(&map, 2 * keys.len() as u64, keys.len());
@@ -692,7 +717,7 @@ proptest! {
         events in prop::collection::vec((0usize..3, 0u64..80, any::<u64>()), 0..400),
     ) {
         let (columns, cpus) = (&COLUMNS[..sums], Cpus::uniform(3));
-        let shape = Shape { bits, key_size: words * 8, columns, vars: 0, wide: &[], side: 0, cpus, seed };
+        let shape = Shape { bits, key_size: words * 8, columns, vars: 0, wide: &[], side: 0, clock: None, cpus, seed, room: Room::fixed(0), request: None };
         let map = Map::new(shape).unwrap();
         let mut plain: HashMap<Vec<u8>, Vec<u64>> = HashMap::new();
         let mut drops = 0;
@@ -715,24 +740,25 @@ proptest! {
             }
         }
         assert_consistent(&map, events.len() as u64);
-        prop_assert_eq!(map.contents().drops(), drops);
-        let contents = map.contents();
-        let entries: HashMap<Vec<u8>, Vec<u64>> = contents
-            .elts()
-            .map(|elt| (elt.key().to_vec(), (0..sums).map(|i| elt.column(i)).collect()))
-            .collect();
-        prop_assert_eq!(entries, plain);
+        prop_assert_eq!(map.drops(), drops);
+        let entries = entries(&map).into_iter();
+        let entries = entries.map(|(key, columns)| (key, columns[..sums].to_vec()));
+        prop_assert_eq!(entries.collect::<HashMap<_, _>>(), plain);
     }
 }
 
-/// The entries of a generation by key: hits and two sums.
-fn entries(contents: &Generation) -> HashMap<Vec<u8>, [u64; 3]> {
-    let columns = |elt: Elt<'_>| [0, 1, 2].map(|column| elt.column(column));
-    let entries = contents
-        .elts()
-        .map(|elt| (elt.key().to_vec(), columns(elt)))
-        .filter(|(_, columns)| columns[0] > 0);
-    entries.collect()
+/// The entries so far by key: hits and two sums.
+fn entries(map: &Map) -> HashMap<Vec<u8>, [u64; 3]> {
+    entries_in(map, &counts::totals(map).first)
+}
+
+/// The entries with hits in `totals`.
+fn entries_in(map: &Map, totals: &Totals) -> HashMap<Vec<u8>, [u64; 3]> {
+    let contents = map.contents();
+    let entries = counts::entries(&contents, totals);
+    entries
+        .map(|(key, columns)| (key.to_vec(), columns))
+        .collect()
 }
 
 fn full_shape() -> Shape<'static> {
@@ -745,8 +771,8 @@ fn full_shape() -> Shape<'static> {
     }
 }
 
-/// An interval has the hits since the last one. Elements, variables, wide cells and side data live
-/// on.
+/// An interval of a reader has the hits since its last one. Elements, variables, wide cells and
+/// side data live on.
 #[test]
 fn intervals() {
     let map = Map::new(full_shape()).unwrap();
@@ -771,30 +797,38 @@ fn intervals() {
         .lose(cpu.preempt(), Loss::Unresolved);
     assert!(!hit(&map, 1, &[0; 16]));
     drop(cpu);
-    let first = map.take_interval().unwrap();
+    let [all, later] = [counts::add_reader_from_begin, counts::add_reader].map(|add| add(&map));
+    let take = |reader| counts::take(&map, reader, None).map(|taken| taken.totals.first);
+    let so_far = || (hits(&map), map.drops(), map.losses(Loss::Unresolved));
+    assert_eq!(entries_in(&map, &take(all).unwrap()), HashMap::new());
+    assert_eq!(take(later).err(), Some(EAGAIN));
+
+    counts::cut(&map, 1);
+    let first = take(all).unwrap();
     let sums = |n: u64| (key(n).to_vec(), [1, n, 1]);
-    assert_eq!(entries(&first), (0..100).map(sums).collect());
-    assert_eq!((first.hits(), first.drops()), (100, 1));
-    assert_eq!(first.losses(Loss::Unresolved), 1);
+    assert_eq!(entries_in(&map, &first), (0..100).map(sums).collect());
+    assert_eq!(first.drops(&map.contents()), 1);
+    assert_eq!(first.loss(Loss::Unresolved), 1);
+    assert_eq!(so_far(), (100, 1, 1));
+    let none = take(later).unwrap();
+    assert_eq!(entries_in(&map, &none), HashMap::new());
     assert_eq!(
-        (
-            map.contents().hits(),
-            map.contents().drops(),
-            map.contents().len()
-        ),
-        (0, 0, 100)
+        (none.drops(&map.contents()), none.loss(Loss::Unresolved)),
+        (0, 0)
     );
-    assert_eq!(map.contents().losses(Loss::Unresolved), 0);
 
     for n in 50..110 {
         hit_with(&map, 0, &key(n), &[n, 2]);
     }
-    let second = map.take_interval().unwrap();
+    counts::cut(&map, 2);
     let sums = |n: u64| (key(n).to_vec(), [1, n, 2]);
-    assert_eq!(entries(&second), (50..110).map(sums).collect());
-    // A taken interval does not change.
-    assert_eq!(first.hits(), 100);
-    assert!(entries(&map.contents()).is_empty());
+    for reader in [all, later] {
+        let second = take(reader).unwrap();
+        assert_eq!(entries_in(&map, &second), (50..110).map(sums).collect());
+        assert_eq!(second.loss(Loss::Unresolved), 0);
+        assert_eq!(entries_in(&map, &take(reader).unwrap()), HashMap::new());
+    }
+    assert_eq!(so_far(), (160, 1, 1));
     assert_eq!((0..100).map(number).collect::<Vec<_>>(), numbers);
     let cpu = Cpu::enter(0);
     for n in 0..100 {
@@ -803,6 +837,124 @@ fn intervals() {
         let mut value = [0; 2];
         assert_eq!(elt.wide(0).unwrap().read(&mut value), Read::Done);
         assert_eq!(value, [n, n]);
+    }
+}
+
+std::thread_local! {
+    /// The time of this thread's hits.
+    static NOW: Cell<u64> = const { Cell::new(0) };
+}
+
+/// A map whose elements keep the time of their insertion.
+fn timed_shape() -> Shape<'static> {
+    Shape {
+        clock: Some(|| NOW.get()),
+        ..shape()
+    }
+}
+
+/// The time at which the entry of `number` was inserted.
+#[track_caller]
+fn birth(map: &Map, number: u64) -> Option<u64> {
+    map.contents().lookup(&key(number)).unwrap().birth()
+}
+
+/// An element keeps the time of its insertion: later hits, intervals and other slots leave it. A
+/// map without a clock keeps none.
+#[test]
+fn births() {
+    let map = Map::with_second(timed_shape(), Some(shape())).unwrap();
+    for now in 1..=100 {
+        NOW.set(now);
+        (0..now).for_each(|number| assert!(hit(&map, 0, &key(number))));
+    }
+    let assert_kept = || {
+        for number in 0..100 {
+            assert_eq!(birth(&map, number), Some(number + 1));
+        }
+    };
+    assert_kept();
+    counts::add_reader(&map);
+    counts::cut(&map, 1);
+    assert_kept();
+    for _ in 0..2 {
+        counts::renew(&map);
+        assert_kept();
+        assert!(hit(&map, 0, &key(5)));
+        assert_kept();
+    }
+    let cpu = Cpu::enter(0);
+    let second = map.read(cpu.preempt()).second().unwrap();
+    assert_eq!(second.insert_word(cpu.preempt(), 1).unwrap().birth(), None);
+}
+
+/// A key that an interrupt inserts first has the time of that insertion. The interrupted context
+/// keeps its element for another key, whose time it gets.
+#[test]
+fn births_of_interrupted_insertions() {
+    let mut firsts = HashSet::new();
+    for point in 0.. {
+        let map = Rc::new(Map::new(timed_shape()).unwrap());
+        NOW.set(1);
+        let handler = {
+            let map = map.clone();
+            move || {
+                NOW.set(2);
+                hit(&map, 0, &key(7));
+            }
+        };
+        let (_, came) = interrupt::at(point, handler, || hit(&map, 0, &key(7)));
+        if !came {
+            break;
+        }
+        let first = birth(&map, 7);
+        firsts.insert(first);
+        NOW.set(3);
+        hit(&map, 0, &key(8));
+        assert_eq!((birth(&map, 7), birth(&map, 8)), (first, Some(3)));
+    }
+    assert_eq!(firsts, HashSet::from([Some(1), Some(2)]));
+}
+
+/// A map has so many readers at once, and no more.
+#[test]
+fn readers_of_intervals() {
+    let map = Map::new(shape()).unwrap();
+    assert_eq!(map.readers_and_cuts(), None);
+    assert_eq!(map.add_reader(None, GFP_KERNEL).err(), Some(EINVAL));
+    assert_eq!(map.cut(counts::moment(1)).err(), Some(EINVAL));
+    let mut readers: Vec<_> = (0..32).map(|_| counts::add_reader(&map)).collect();
+    let more = || map.add_reader(Some(counts::moment(0)), GFP_KERNEL);
+    assert_eq!(more(), Err(eusers()));
+    counts::cut(&map, 1);
+    assert_eq!(map.readers_and_cuts(), Some((32, 1)));
+    let closed = readers.swap_remove(7);
+    map.remove_reader(closed);
+    assert_eq!(map.readers_and_cuts(), Some((31, 1)));
+    assert_eq!(counts::take(&map, closed, None).err(), Some(EINVAL));
+    readers.push(more().unwrap());
+    assert!(!readers.contains(&closed));
+    assert_eq!(more(), Err(eusers()));
+}
+
+/// Intervals take as much memory as they say.
+#[test]
+fn intervals_take_the_memory_that_is_said() {
+    let second = Shape { bits: 9, ..shape() };
+    for second in [None, Some(second)] {
+        let map = Map::with_second(full_shape(), second).unwrap();
+        let mut all = 0;
+        assert_eq!(map.interval_bytes(), all);
+        for _ in 0..3 {
+            let said = map.reader_bytes().unwrap();
+            let (taken, _) = taken(|| counts::add_reader(&map));
+            assert!(
+                (said..=said + 2048).contains(&taken),
+                "said {said}, taken {taken}"
+            );
+            all += said;
+            assert_eq!(map.interval_bytes(), all);
+        }
     }
 }
 
@@ -820,20 +972,27 @@ fn second_map() {
         let elt = second.insert_word(cpu.preempt(), 2).unwrap();
         elt.count(cpu.preempt());
     };
-    let count = |generation: &Generation| {
-        let second = generation.second().unwrap();
+    let count = |totals: PerMap<Totals>| {
+        let contents = map.contents();
+        let second = contents.second().unwrap();
         assert!(second.lookup_word(1).is_none());
-        second.lookup_word(2).unwrap().column(0)
+        counts::columns_in(second, &totals.second.unwrap(), &key(2))
     };
+    let so_far = || count(counts::totals(&map));
     hit_both();
     hit_both();
-    assert_eq!(map.replace_table(4), Err(EINVAL));
-    map.replace_table(9).unwrap();
-    assert_eq!(count(&map.contents()), 2);
-    let taken = map.take_interval().unwrap();
-    assert_eq!((count(&taken), count(&map.contents())), (2, 0));
+    counts::renew(&map);
+    assert_eq!(so_far(), [2]);
+    let reader = counts::add_reader_from_begin(&map);
+    let cut = |edge| {
+        counts::cut(&map, edge);
+        count(counts::take(&map, reader, None).unwrap().totals)
+    };
+    assert_eq!(cut(1), [2]);
     hit_both();
-    assert_eq!((count(&taken), count(&map.contents())), (2, 1));
+    assert_eq!(so_far(), [3]);
+    counts::renew(&map);
+    assert_eq!((cut(2), cut(3), so_far()), ([1], [0], [3]));
     assert_eq!(map.contents().second().unwrap().len(), 1);
 
     let huge = Shape {
@@ -844,7 +1003,7 @@ fn second_map() {
     assert_eq!(failed.err(), Some(EINVAL));
 }
 
-/// With other slots, more or fewer, elements are found as before, with all their data. Drops stay
+/// With other slots, elements are found as before, with all their data. Drops stay
 /// drops.
 #[test]
 fn other_slots() {
@@ -854,8 +1013,6 @@ fn other_slots() {
         ..full_shape()
     })
     .unwrap();
-    assert_eq!(map.replace_table(bits - 1), Err(EINVAL));
-    assert_eq!(map.replace_table(22), Err(EINVAL));
     for round in 1..10 {
         for n in 0..16 {
             assert!(hit_with(&map, 0, &key(n), &[n, 1]));
@@ -867,40 +1024,66 @@ fn other_slots() {
             (0..16).map(number).collect::<Vec<_>>()
         };
         let before = numbers(&map);
-        map.replace_table(bits + round as u32 % 3 * 3).unwrap();
+        counts::renew(&map);
         assert_eq!(numbers(&map), before);
         let sums = |n: u64| (key(n).to_vec(), [round, n * round, round]);
-        assert_eq!(entries(&map.contents()), (0..16).map(sums).collect());
+        assert_eq!(entries(&map), (0..16).map(sums).collect());
         assert_complete(&map, 17 * round, 17);
     }
 }
 
-/// A failed replacement changes nothing.
+/// Replaces the table while each allocation in turn fails, and so do the ones after it. Calls
+/// `check` with the number of failures.
+fn renew_with_faults(map: &Map, check: impl Fn(usize)) {
+    let mut tending = counts::tending(map);
+    tending.renew(false);
+    let (mut failed, mut now_ns) = (0, 0);
+    while !tending.is_at_rest() {
+        // One more allocation than before succeeds.
+        fault::after(failed, || counts::beats(map, &mut tending, now_ns));
+        // The longest time until it is tried again.
+        now_ns += 64_000_000_000;
+        failed += usize::from(!tending.is_at_rest());
+        check(failed);
+    }
+}
+
+/// A replacement that lacks memory changes nothing, and is tried again.
 #[test]
 fn replacements_that_fail() {
     let map = Map::new(full_shape()).unwrap();
     for n in 0..100 {
         hit_with(&map, 0, &key(n), &[n, 1]);
     }
-    let before = entries(&map.contents());
-    let mut failed = 0;
-    let (replaced, _) = fault::each(
-        || map.replace_table(8),
-        |result| {
-            assert_eq!(result, Err(ENOMEM));
-            assert_eq!(entries(&map.contents()), before);
-            failed += 1;
-        },
-    );
-    assert!(failed > 2 && replaced.is_ok());
-    let (first, _) = fault::each(
-        || map.take_interval(),
+    let before = entries(&map);
+    renew_with_faults(&map, |failed| {
+        assert!(failed > 0);
+        assert_eq!(entries(&map), before);
+    });
+    let (begun, allocations) = fault::each(
+        || map.begin_intervals(counts::moment(0)),
         |result| {
             assert_eq!(result.err(), Some(ENOMEM));
-            assert_eq!(entries(&map.contents()), before);
+            assert_eq!(map.readers_and_cuts(), None);
+            assert_eq!(entries(&map), before);
         },
     );
-    assert_eq!(entries(&first.unwrap()), before);
+    assert!(begun.is_ok() && allocations > 5);
+    let (reader, _) = fault::each(
+        || map.add_reader(Some(counts::moment(0)), GFP_KERNEL),
+        |result| {
+            assert_eq!(result.err(), Some(ENOMEM));
+            assert_eq!(map.readers_and_cuts(), Some((0, 0)));
+        },
+    );
+    // A cut needs no memory.
+    fault::after(0, || counts::cut(&map, 1));
+    renew_with_faults(&map, |_| assert_eq!(entries(&map), before));
+    let (taken, _) = fault::each(
+        || counts::take(&map, reader.unwrap(), None),
+        |result| assert_eq!(result.err(), Some(ENOMEM)),
+    );
+    assert_eq!(entries_in(&map, &taken.unwrap().totals.first), before);
 }
 
 /// Inserts `keys[0]`, interrupted at its atomic operation `points[0]` by an insert of `keys[1]`,
@@ -950,7 +1133,7 @@ fn interrupted(bits: u32, keys: &[u64]) -> usize {
     at_all_points(keys.len() - 1, &|points| {
         let map = Rc::new(Map::new(Shape { bits, ..shape() }).unwrap());
         let came = nest(&map, keys, points);
-        let fired = map.contents().hits() + map.contents().drops();
+        let fired = hits(&map) + map.drops();
         if came {
             assert_complete(&map, keys.len() as u64, distinct);
         }
@@ -995,12 +1178,12 @@ fn interrupted_at_all_levels() {
 fn nested_too_deep() {
     let map = Rc::new(Map::new(shape()).unwrap());
     // Between going up a level and publishing.
-    let points = [6; LEVELS];
+    let points = [8; LEVELS];
     assert!(nest(&map, &[1, 2, 3, 4, 5], &points));
-    assert_eq!((map.contents().hits(), map.contents().drops()), (4, 1));
+    assert_eq!((hits(&map), map.drops()), (4, 1));
     assert!(map.contents().lookup(&key(5)).is_none());
     assert!(nest(&map, &[6, 7, 8, 9, 1], &points));
-    assert_eq!((map.contents().hits(), map.contents().drops()), (9, 1));
+    assert_eq!((hits(&map), map.drops()), (9, 1));
     for number in 0..CPUS as u64 * 100 {
         hit(&map, 0, &key(number));
     }

@@ -331,6 +331,72 @@ fn size() {
     assert_eq!(bits("128\n"), 7);
 }
 
+/// Both sizes are rounded up, and the second one is above the first one then.
+#[test]
+fn sizes() {
+    for (size, bits) in [
+        ("128", (7, None)),
+        ("65..129", (7, Some(8))),
+        ("128..256", (7, Some(8))),
+        ("131072..131073", (17, Some(18))),
+        ("100..1048576", (7, Some(20))),
+        ("0x80..0x1000", (7, Some(12))),
+    ] {
+        let trigger = parse(&format!("hist:keys=pid:size={size}"));
+        let size = trigger.size.unwrap();
+        assert_eq!((size.bits, size.bits_max), bits);
+    }
+}
+
+#[test]
+fn expire() {
+    let expire = |text: &str| {
+        let trigger = parse(&format!("hist:keys=pid:x=1:expire({text})"));
+        trigger.clauses.expire.unwrap().value
+    };
+    for (text, ns, shown) in [
+        ("1s", 1_000_000_000, "1s"),
+        ("1000ms", 1_000_000_000, "1s"),
+        ("1500ms", 1_500_000_000, "1500ms"),
+        ("060s", 60_000_000_000, "1m"),
+        ("90s", 90_000_000_000, "90s"),
+        ("120m", 7_200_000_000_000, "2h"),
+        ("31536000s", 31_536_000_000_000_000, "8760h"),
+        ("8760h", 31_536_000_000_000_000, "8760h"),
+    ] {
+        for (text, taken, shown) in [
+            (text.to_owned(), false, shown.to_owned()),
+            (format!("{text},taken"), true, format!("taken,{shown}")),
+            (format!("taken,{text}"), true, format!("taken,{shown}")),
+        ] {
+            let expire = expire(&text);
+            let idle_ns = Some(ns);
+            assert_eq!(expire, Expire { idle_ns, taken }, "{text}");
+            assert_eq!(expire.to_string(), shown);
+        }
+    }
+    let taken = Expire {
+        idle_ns: None,
+        taken: true,
+    };
+    assert_eq!((expire("taken"), &taken.to_string()[..]), (taken, "taken"));
+}
+
+#[test]
+fn full() {
+    for (text, [recycle, other], shown) in [
+        ("other", [false, true], "other"),
+        ("recycle", [true, false], "recycle"),
+        ("other,recycle", [true, true], "recycle,other"),
+        ("recycle,other", [true, true], "recycle,other"),
+    ] {
+        let trigger = parse(&format!("hist:keys=pid:full({text})"));
+        let full = trigger.clauses.full.unwrap().value;
+        assert_eq!(full, Full { recycle, other }, "{text}");
+        assert_eq!(full.to_string(), shown);
+    }
+}
+
 #[test]
 fn numbers() {
     for (text, value) in [

@@ -241,12 +241,23 @@ fn says_what_the_kernel_says() {
         let tree = Command::parse(command).hist().ok().map(Trigger::parse);
         // C refuses rhist's clauses before all else, and its modifiers and parentheses as such; if
         // the command has another mistake, too, rhist may report that one.
-        let own = ["on(", "quantiles(", "unit(", "buckets(", "limit("];
+        let own = [
+            "on(",
+            "quantiles(",
+            "unit(",
+            "buckets(",
+            "limit(",
+            "expire(",
+            "full(",
+        ];
         let own = own
             .into_iter()
-            .chain([".min", ".max", ".avg", ".dist", ".log2=", ".ip", ".string"])
+            .chain([
+                ".min", ".max", ".avg", ".dist", ".log2=", ".ip", ".string", ".cgroup", ".comm",
+            ])
             .chain(["=(", ",("]);
-        let own = own.into_iter().any(|piece| text.contains(piece));
+        let grows = |token: &str| token.starts_with("size=") && token.contains("..");
+        let own = own.into_iter().any(|piece| text.contains(piece)) || text.split(':').any(grows);
         let refused = said.rsplit(' ').next() != Some("0");
         if own && refused && verdict(command).rsplit(' ').next() != Some("0") {
             continue;

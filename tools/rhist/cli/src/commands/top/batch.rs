@@ -5,7 +5,7 @@
 use std::io;
 use std::time::Instant;
 
-use rhist_core::question::Reading;
+use rhist_core::question::Interval;
 use rhist_core::question::Source;
 
 use super::options::Options;
@@ -13,6 +13,7 @@ use crate::options::Format;
 use crate::screen::Page;
 use crate::screen::Screen;
 use crate::screen::View;
+use crate::screen::lines;
 use crate::signals::Signals;
 
 /// Prints a line for each interval until the source ends, the time is over, a signal arrives, or
@@ -27,36 +28,34 @@ pub fn run(source: &mut dyn Source, options: &Options, signals: &Signals) -> any
         by: true,
         quiet: true,
     };
-    let mut last: Option<Reading> = None;
-    follow(source, options, signals, |reading| {
-        if let Some(last) = last.take() {
-            screen.print(&mut io::stdout().lock(), &View::interval(&reading.since(last)))?;
+    follow(source, options, signals, |interval, _| {
+        for note in &interval.notes {
+            say!("rhist: {}", lines(note));
         }
-        last = Some(reading);
-        Ok(())
+        Ok(screen.print(&mut io::stdout().lock(), &View::interval(&interval))?)
     })
 }
 
-/// Passes on each reading until the source ends, the time is over, or a signal arrives.
+/// Passes on each interval until the source ends, the time is over, or a signal arrives: then the
+/// last one.
 pub fn follow(
     source: &mut dyn Source,
     options: &Options,
     signals: &Signals,
-    mut take: impl FnMut(Reading) -> anyhow::Result<()>,
+    mut take: impl FnMut(Interval, &mut dyn Source) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let mut next = Instant::now();
     let mut is_over = false;
-    while let Some(reading) = source.read().map_err(anyhow::Error::from_boxed)? {
-        take(reading)?;
-        if is_over {
-            break;
-        }
+    while !is_over {
         next += options.interval;
         let until = options.end.map_or(next, |end| next.min(end));
         // A replay does not wait.
         let is_enough = signals.wait(Some(if options.is_replay { Instant::now() } else { until }))?;
-        // Read once more, however long the first reading takes: an interval needs two.
         is_over = is_enough || options.end.is_some_and(|end| Instant::now() >= end);
+        let Some(interval) = source.interval().map_err(anyhow::Error::from_boxed)? else {
+            break;
+        };
+        take(interval, source)?;
     }
     Ok(())
 }
@@ -68,23 +67,29 @@ mod tests {
 
     use rhist_core::names::Names;
     use rhist_core::question::Question;
+    use rhist_core::question::Reading;
 
     use super::*;
 
-    struct Endless(Question);
+    #[derive(Default)]
+    struct Endless(Question, Reading);
 
     impl Source for Endless {
         fn question(&self) -> &Question {
             &self.0
         }
 
-        fn read(&mut self) -> Result<Option<Reading>, Box<dyn Error + Send + Sync>> {
-            Ok(Some(Reading::default()))
+        fn interval(&mut self) -> Result<Option<Interval>, Box<dyn Error + Send + Sync>> {
+            Ok(Some(Interval::default()))
+        }
+
+        fn total(&mut self) -> &Reading {
+            &self.1
         }
     }
 
     #[test]
-    fn an_interval_has_two_readings() {
+    fn there_is_an_interval_however_short_the_time_is() {
         let now = Instant::now();
         let options = Options {
             interval: Duration::from_secs(1),
@@ -93,18 +98,12 @@ mod tests {
             is_replay: false,
             names: Names::elsewhere(),
         };
-        let mut readings = 0;
-        let count = |_| {
-            readings += 1;
+        let mut intervals = 0;
+        let count = |_, _: &mut dyn Source| {
+            intervals += 1;
             Ok(())
         };
-        follow(
-            &mut Endless(Question::default()),
-            &options,
-            &Signals::of(&[]).unwrap(),
-            count,
-        )
-        .unwrap();
-        assert_eq!(readings, 2);
+        follow(&mut Endless::default(), &options, &Signals::of(&[]).unwrap(), count).unwrap();
+        assert_eq!(intervals, 1);
     }
 }

@@ -54,7 +54,7 @@ pub fn run(source: &mut dyn Source, options: Options, signals: &Signals) -> anyh
         recording: None,
         interval: options.interval,
         end: options.end,
-        next: Instant::now(),
+        next: Instant::now() + options.interval,
         is_drawn: false,
     };
     top.run()
@@ -119,11 +119,11 @@ impl Top<'_> {
         let now = Instant::now();
         self.next += self.interval;
         if self.next <= now {
-            // At the first reading, or after a suspension.
+            // After a suspension.
             self.next = now + self.interval;
         }
-        let reading = match self.source.read() {
-            Ok(reading) => reading,
+        let interval = match self.source.interval() {
+            Ok(interval) => interval,
             // The numbers so far can still be viewed.
             Err(error) if self.state.last.is_some() => {
                 self.state.message = Some(error.to_string());
@@ -131,15 +131,19 @@ impl Top<'_> {
             }
             Err(error) => return Err(anyhow::anyhow!(error)),
         };
-        let Some(reading) = reading else {
+        let Some(interval) = interval else {
             self.state.ended = true;
             self.is_drawn = false;
             return Ok(());
         };
-        let interval = self.state.read(reading);
+        self.state.read(&interval, self.source.total().clone());
         self.is_drawn &= self.state.is_frozen();
-        if let (Some(writer), Some(interval)) = (&mut self.recording, &interval)
-            && let Err(error) = writer.append(interval, self.state.names())
+        if let Some(note) = interval.notes.last() {
+            self.state.message = Some(note.clone());
+            self.is_drawn = false;
+        }
+        if let Some(writer) = &mut self.recording
+            && let Err(error) = writer.append(&interval, self.state.names())
         {
             self.stop_recording(error.to_string());
         }

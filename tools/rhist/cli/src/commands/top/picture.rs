@@ -30,8 +30,8 @@ use crate::signals::Signals;
 /// `COLUMNS` times `LINES`, by default 80×24.
 pub fn run(source: &mut dyn Source, mut options: Options, signals: &Signals) -> anyhow::Result<()> {
     let mut state = State::new(source.question().clone(), mem::take(&mut options.names));
-    batch::follow(source, &options, signals, |reading| {
-        state.read(reading);
+    batch::follow(source, &options, signals, |interval, source| {
+        state.read(&interval, source.total().clone());
         Ok(())
     })?;
     let size = |name: &str, default: u16, most: u16| {

@@ -2,6 +2,8 @@
 
 //! Numbers shown for an interval: the figures of the header, and a line for each key.
 
+use std::collections::HashMap;
+
 use rhist_core::question::Fill;
 use rhist_core::question::Interval;
 use rhist_core::question::Reading;
@@ -38,24 +40,31 @@ pub struct Screenful {
 }
 
 impl Screenful {
-    /// Computes the numbers of an interval. `reading` is the one at its end, `keys` are the numbers
-    /// of its keys, and `before` is the previous interval.
-    pub fn measure(interval: &Interval, reading: &Reading, keys: &[u32], before: &Screenful) -> (Self, Moment) {
+    /// Computes the numbers of an interval. `changed` are the numbers of the keys in its counts
+    /// `delta`, `reading` is the total at its end, with `keys`, and `before` is the previous
+    /// interval. A key without a row in the interval was not hit.
+    pub fn measure(
+        interval: &Interval,
+        (delta, changed): (&Table, &[u32]),
+        reading: &Reading,
+        keys: &[u32],
+        before: &Screenful,
+    ) -> (Self, Moment) {
         let seconds = interval.seconds();
         let table = &reading.table;
         let dist = line::dist_column(table);
-        // Both are in the order of the reading.
-        let mut deltas = interval.delta.rows.iter().peekable();
+        let deltas: HashMap<u32, &Row> = changed.iter().copied().zip(&delta.rows).collect();
         let mut moment = Moment::new(interval.to.monotonic_ns);
         let mut lines = Vec::with_capacity(table.rows.len());
         for (row, &key) in table.rows.iter().zip(keys) {
-            let delta = deltas.next_if(|delta| delta.keys == row.keys);
+            let delta = deltas.get(&key).copied();
             let hits = delta.map_or(0, |delta| delta.hits);
             let of = |row| dist.and_then(|column| dist_of(row, column));
             let values = delta.and_then(of);
             let max = of(row).and_then(|dist| dist.max);
-            // The maximum of an interval is often unknown, but at most the maximum of the run.
-            let most = max.map_or(f64::INFINITY, |max| max as f64);
+            // If the maximum of the interval is unknown, it is at most the maximum of the run.
+            let most = values.and_then(|dist| dist.max).or(max);
+            let most = most.map_or(f64::INFINITY, |max| max as f64);
             let quantile = |q| Some(values?.quantile(q)?.value.min(most));
             let line = Line {
                 key,
@@ -64,7 +73,7 @@ impl Screenful {
                 p50: quantile(0.5),
                 p99: quantile(0.99),
                 max,
-                max_is_new: values.is_some_and(|dist| dist.max.is_some()),
+                max_is_new: max > before.line(key).and_then(|line| line.max),
                 numbers: numbers(table, row, delta, seconds),
             };
             if hits > 0 {
@@ -108,6 +117,7 @@ pub fn losses(losses: &Losses) -> impl Iterator<Item = (&'static str, u64)> {
         ("unresolved", losses.unresolved),
         ("missed", losses.missed),
         ("hits missed", losses.missed_hits),
+        ("starts expired", losses.expired_starts),
     ];
     all.into_iter()
         .filter_map(|(name, count)| Some((name, count.filter(|&count| count > 0)?)))

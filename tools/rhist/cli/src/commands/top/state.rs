@@ -3,14 +3,16 @@
 //! State of `rhist top`. Takes readings and keys of the keyboard, and is drawn by the views;
 //! independent of the terminal.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 
 use rhist_core::names::Names;
 use rhist_core::question::Interval;
 use rhist_core::question::Question;
 use rhist_core::question::Reading;
+use rhist_core::table::Key;
 use rhist_core::table::Row;
 use rhist_core::table::Table;
+use rhist_core::table::shown;
 
 use super::baseline::Base;
 use super::baseline::Baseline;
@@ -30,10 +32,8 @@ pub struct State {
     names: Names,
     /// All keys seen.
     pub keys: Keys,
-    /// Last reading. `None` before the first one.
+    /// Total of all intervals. `None` before the first one.
     pub last: Option<Reading>,
-    /// Hits at the first reading, by the number of the key.
-    first_hits: HashMap<u32, u64>,
     /// The last intervals.
     pub history: History,
     now: Screenful,
@@ -99,7 +99,6 @@ impl State {
             names,
             keys: Keys::default(),
             last: None,
-            first_hits: HashMap::new(),
             history: History::default(),
             now: Screenful::default(),
             frozen: None,
@@ -122,32 +121,27 @@ impl State {
         }
     }
 
-    /// Takes a reading. Returns the interval since the previous one, if any.
-    pub fn read(&mut self, reading: Reading) -> Option<Interval> {
-        let table = &reading.table;
+    /// Takes an interval, and the total at its end.
+    pub fn read(&mut self, interval: &Interval, mut total: Reading) {
+        if let Cow::Owned(table) = total.table.with_one_other() {
+            total.table = table;
+        }
+        let delta = interval.delta.with_one_other();
         let labels = Labels {
             question: &self.question,
             names: &self.names,
         };
-        let number = |row: &Row| self.keys.number(&row.keys, || label(labels, table, row));
-        let keys: Vec<u32> = table.rows.iter().map(number).collect();
-        self.columns = Column::of(table);
-        // Computed first, so that no more than two tables are in memory later.
-        let interval = self.last.take().map(|last| reading.since(last));
-        match &interval {
-            None => {
-                let hits = table.rows.iter().map(|row| row.hits);
-                self.first_hits = keys.iter().copied().zip(hits).collect();
-            }
-            Some(interval) => {
-                let (now, moment) = Screenful::measure(interval, &reading, &keys, &self.now);
-                self.history.push(moment);
-                self.now = now;
-            }
-        }
-        self.last = Some(reading);
+        let mut numbers = |table: &Table| -> Vec<u32> {
+            let number = |row: &Row| self.keys.number(&row.keys, || label(labels, table, row));
+            table.rows.iter().map(number).collect()
+        };
+        let (keys, changed) = (numbers(&total.table), numbers(&delta));
+        self.columns = Column::of(&total.table);
+        let (now, moment) = Screenful::measure(interval, (&delta, &changed), &total, &keys, &self.now);
+        self.history.push(moment);
+        self.now = now;
+        self.last = Some(total);
         self.arrange();
-        interval
     }
 
     /// Table of the last reading, with all columns.
@@ -201,11 +195,10 @@ impl State {
         let dist = line::dist_column(table);
         let base = |row: &Row| {
             let key = self.keys.find(&row.keys)?;
-            let first = self.first_hits.get(&key).copied().unwrap_or_default();
             let dist = dist.and_then(|column| screenful::dist_of(row, column));
             let quantile = |q| Some(dist?.quantile(q)?.value);
             let base = Base {
-                rate: screenful::per_second(row.hits.saturating_sub(first) as f64, seconds),
+                rate: screenful::per_second(row.hits as f64, seconds),
                 p50: quantile(0.5),
                 p99: quantile(0.99),
             };
@@ -250,6 +243,11 @@ impl State {
         if self.reversed {
             order.reverse();
         }
+        // It stands for many keys, so comparing it with one tells nothing.
+        let is_other = |key: u32| matches!(self.keys.key(key).first(), Some(Key::Other(_)));
+        if let Some(place) = order.iter().position(|&(_, key)| is_other(key)) {
+            order[place..].rotate_left(1);
+        }
         self.order = order.into_iter().map(|(_, key)| key).collect();
         self.show_selected();
     }
@@ -289,7 +287,7 @@ impl State {
 
 /// Label of a row's keys.
 fn label(labels: Labels<'_>, table: &Table, row: &Row) -> String {
-    let keys = table.keys.iter().zip(&row.keys);
+    let keys = table.keys.iter().zip(shown(&row.keys));
     let keys: Vec<_> = keys.map(|(column, key)| labels.key(column, key)).collect();
     match keys.is_empty() {
         true => "all".into(),

@@ -74,6 +74,7 @@ pub(in crate::screen) struct LossesJson {
     pub unresolved: Option<u64>,
     pub missed: Option<u64>,
     pub missed_hits: Option<u64>,
+    pub expired_starts: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -103,6 +104,7 @@ pub(in crate::screen) enum KeyJson<'a> {
     Address(FrameJson<'a>),
     Stack { stack: Vec<FrameJson<'a>> },
     Range { first: i128, last: i128 },
+    Other { other: &'static str },
 }
 
 #[derive(Serialize)]

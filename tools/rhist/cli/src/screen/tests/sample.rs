@@ -128,6 +128,8 @@ pub(super) fn row(keys: Vec<Key>, hits: u64, values: Vec<Value>) -> Row {
         hits,
         values,
         worst: None,
+        begin: None,
+        last_ns: None,
     }
 }
 
@@ -148,6 +150,7 @@ pub(super) fn reading(keys: Vec<Column>, values: Vec<Column>, rows: Vec<Row>) ->
                 unresolved: Some(0),
                 missed: Some(0),
                 missed_hits: Some(0),
+                expired_starts: Some(0),
             },
             time: at(5),
         },

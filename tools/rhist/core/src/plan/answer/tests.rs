@@ -64,6 +64,8 @@ fn a_title_and_its_table_have_one_number() {
             hits: 229,
             values: vec![Value::Dist(dist)],
             worst: None,
+            begin: None,
+            last_ns: None,
         }],
         ..Table::default()
     };
@@ -154,5 +156,24 @@ proptest! {
         let truth = |until: usize| hits.iter().take(until).filter(|at| **at == 3).count() as u64;
         prop_assert!(bound(read) <= truth(read.into_iter().min().unwrap()));
         prop_assert_eq!(bound([hits.len(); 3]), truth(hits.len()));
+    }
+}
+
+/// Only histograms of starts report starts that were taken out before their end.
+#[test]
+fn starts_that_were_forgotten() {
+    let forgotten = |shows| {
+        let mut answer = Answer::new(Vec::new(), Unit::Nanoseconds);
+        answer.add("a/b".to_owned(), 0, shows);
+        let histogram = Histogram {
+            expired_set: Some(3),
+            ..Histogram::default()
+        };
+        let reading = answer.combine([("a/b", vec![histogram])].into());
+        reading.unwrap().table.losses.expired_starts
+    };
+    assert_eq!(forgotten(Shows::Starts), Some(3));
+    for shows in [Shows::Nothing, Shows::Ends, Shows::Rows, Shows::Whole, Shows::Void] {
+        assert_eq!(forgotten(shows), None);
     }
 }

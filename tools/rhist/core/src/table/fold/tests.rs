@@ -6,7 +6,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::measure::cpu_ms;
+use crate::table::Begin;
 use crate::table::Counts;
+use crate::table::Moment;
 use crate::table::Text;
 use crate::table::Worst;
 
@@ -71,6 +73,8 @@ fn any_row() -> impl Strategy<Value = Row> {
                 value: max,
                 saved: [("next_pid".into(), Key::Number(saved))].into(),
             }),
+            begin: None,
+            last_ns: None,
         }
     })
 }
@@ -179,6 +183,8 @@ fn values_that_follow_their_hit() {
             hits: 2,
             values: vec![sum, Value::Unknown, Value::Unknown, Value::Dist(dist)],
             worst: None,
+            begin: None,
+            last_ns: None,
         }
     };
     // The first reading happens during the second hit.
@@ -205,6 +211,8 @@ fn sums_wait_for_their_values() {
             hits,
             values,
             worst: None,
+            begin: None,
+            last_ns: None,
         }
     };
     let dist = |table: &Table| match &table.rows[0].values[3] {
@@ -246,6 +254,8 @@ fn tables_of_other_columns_do_no_harm() {
         hits: 3,
         values: vec![Value::Dist(Dist::new(1))],
         worst: None,
+        begin: None,
+        last_ns: None,
     };
     let other = Table {
         rows: vec![strange.clone(), strange],
@@ -281,6 +291,8 @@ fn speed_of_many_rows() {
             hits: 8,
             values: vec![Value::Dist(dist)],
             worst: None,
+            begin: None,
+            last_ns: None,
         }
     };
     let a = Table {
@@ -316,4 +328,235 @@ fn speed_of_many_rows() {
         sum.merge(other.take().unwrap_or_default());
         Table::default()
     });
+}
+
+/// A table with these hits of each key; each key has its own value.
+fn hits(hits: &[(i128, u64)]) -> Table {
+    let row = |&(key, hits): &(i128, u64)| {
+        let mut dist = Dist::new(3);
+        dist.record(key + 1, hits);
+        Row {
+            keys: vec![Key::Number(key)].into(),
+            hits,
+            values: vec![Value::Dist(dist)],
+            ..Row::default()
+        }
+    };
+    Table {
+        keys: vec![column("key", Fold::Sum)],
+        values: vec![column("value", Fold::Sum)],
+        rows: hits.iter().map(row).collect(),
+        losses: Losses {
+            dropped: hits.len() as u64,
+            ..Losses::default()
+        },
+        ..Table::default()
+    }
+}
+
+#[test]
+fn somebody_clears_them_and_more_hits_come_than_there_were() {
+    let is_other = |first: Table, second: Table| first.exceeds(&second, |column| column.name == "a-b");
+    let first = || hits(&[(1, 5), (2, 4)]);
+    assert!(!is_other(first(), first()));
+    assert!(!is_other(first(), hits(&[(1, 5), (2, 5)])));
+    assert!(is_other(first(), hits(&[(1, 2)])));
+    assert!(is_other(first(), hits(&[(1, 4), (2, 100)])));
+    assert!(is_other(first(), hits(&[(3, 100), (2, 100)])));
+    // As many hits, but of other values.
+    let mut other = first();
+    let mut dist = Dist::new(3);
+    dist.record(100, 5);
+    other.rows[0].values = vec![Value::Dist(dist)];
+    assert!(is_other(first(), other));
+    let mut other = first();
+    other.losses.dropped = 1;
+    assert!(is_other(first(), other));
+    // Only sums of values below zero fall.
+    let with_sum = |sum, name: &str| {
+        let mut table = hits(&[(1, 5)]);
+        table.values[0].name = name.to_owned();
+        table.rows[0].values = vec![Value::Number(sum)];
+        table
+    };
+    assert!(is_other(with_sum(7, "len"), with_sum(6, "len")));
+    assert!(!is_other(with_sum(7, "a-b"), with_sum(6, "a-b")));
+}
+
+#[test]
+fn wrapped_sums_are_equal() {
+    let with_sum = |sum: i128| {
+        let mut table = hits(&[(1, 5)]);
+        let Value::Dist(dist) = &mut table.rows[0].values[0] else {
+            panic!("{table:?}")
+        };
+        dist.sum = Some(sum);
+        table
+    };
+    assert_eq!(with_sum(7 + (1 << 64)).difference(&with_sum(7)), None);
+    assert!(with_sum(8).difference(&with_sum(7)).is_some());
+    let mut other = with_sum(7);
+    if let Value::Dist(dist) = &mut other.rows[0].values[0] {
+        dist.max = Some(3);
+    }
+    assert!(with_sum(7).difference(&other).is_some());
+}
+
+/// A table of one key and a sum. Rows have a key, the time of their begin, and hits; their sums are
+/// ten times the hits.
+fn forgetful(rows: &[(i128, u64, u64)], expired: u64) -> Table {
+    let row = |keys: Key, hits: u64, begin: Option<u64>| Row {
+        keys: Keys::from_vec(vec![keys]),
+        hits,
+        values: vec![Value::Number(i128::from(hits) * 10)],
+        begin: begin.map(|boottime_ns| Begin {
+            at: Moment {
+                boottime_ns,
+                ..Moment::default()
+            },
+            histogram_ns: 10,
+        }),
+        ..Row::default()
+    };
+    let own = rows
+        .iter()
+        .map(|(key, begin, hits)| row(Key::Number(*key), *hits, Some(*begin)));
+    let expired = (expired > 0).then(|| row(Key::Other(Other::Expired), expired, None));
+    Table {
+        keys: vec![column("pid", Fold::Sum)],
+        values: vec![column("sum", Fold::Sum)],
+        rows: own.chain(expired).collect(),
+        ..Table::default()
+    }
+}
+
+/// Rows by what their key shows, with their hits; checks their sums.
+fn shown(table: &Table) -> Vec<(String, u64)> {
+    let shown = |row: &Row| {
+        assert_eq!(row.values[0], Value::Number(i128::from(row.hits) * 10));
+        (row.keys[0].to_string(), row.hits)
+    };
+    table.rows.iter().map(shown).collect()
+}
+
+fn owned(rows: &[(&str, u64)]) -> Vec<(String, u64)> {
+    rows.iter().map(|(key, hits)| ((*key).to_owned(), *hits)).collect()
+}
+
+/// Hits before the earlier reading do not count again when their row is taken out.
+#[test]
+fn rows_that_were_taken_out_in_between() {
+    let before = forgetful(&[(1, 100, 5), (2, 100, 7), (3, 100, 4)], 11);
+    // Key 1 had two hits more, and was taken out; so was key 2, which came again; key 3 has a hit.
+    let after = forgetful(&[(2, 200, 1), (3, 100, 5)], 11 + 7 + 7);
+    let delta = after.since(before.clone());
+    assert_eq!(shown(&delta), owned(&[("2", 1), ("3", 1), ("expired", 2)]));
+    assert!(!before.exceeds(&after, |_| false));
+    // Nothing more.
+    let same = forgetful(&[(3, 100, 4)], 11 + 5 + 7);
+    assert_eq!(shown(&same.since(before.clone())), owned(&[]));
+    // A key that came again has more hits than before.
+    let more = forgetful(&[(1, 300, 9), (2, 100, 7), (3, 100, 4)], 11 + 5);
+    assert_eq!(shown(&more.since(before.clone())), owned(&[("1", 9)]));
+    // Somebody cleared the histogram: it has fewer hits in all.
+    assert!(before.exceeds(&forgetful(&[(2, 200, 1)], 3), |_| false));
+    assert!(before.exceeds(&forgetful(&[(2, 200, 1)], 0), |_| false));
+}
+
+#[test]
+fn sums_of_intervals_have_what_was_taken_out() {
+    let mut sum = forgetful(&[(1, 100, 5), (2, 100, 7)], 0);
+    for next in [forgetful(&[(2, 100, 1)], 2), forgetful(&[(1, 300, 4)], 0)] {
+        sum.take_out_reborn(&next);
+        sum.append(next);
+    }
+    let mut rows = shown(&sum);
+    rows.sort();
+    assert_eq!(rows, owned(&[("1", 4), ("2", 8), ("expired", 7)]));
+    // In which row the kernel has them is not known.
+    assert_eq!(sum.difference(&forgetful(&[(1, 300, 4)], 15)), None);
+    let difference = sum.difference(&forgetful(&[(1, 300, 4)], 16)).unwrap();
+    assert!(difference.contains("19 hits, the histogram has 20"), "{difference}");
+}
+
+/// For a moment, the kernel shows a row that it takes out beside the one that its key has begun.
+#[test]
+fn rows_that_are_shown_beside_their_successors() {
+    for rows in [
+        [(1, 300, 2), (1, 100, 5), (2, 100, 1)],
+        [(2, 100, 1), (1, 100, 5), (1, 300, 2)],
+    ] {
+        let mut table = forgetful(&rows, 4);
+        table.take_out_former();
+        let mut rows = shown(&table);
+        rows.sort();
+        assert_eq!(rows, owned(&[("1", 2), ("2", 1), ("expired", 9)]));
+        let begins = table.rows.iter().find(|row| row.hits == 2).and_then(|row| row.begin);
+        assert_eq!(begins.map(|begin| begin.at.boottime_ns), Some(300));
+    }
+}
+
+/// Hits before a clear stay in their rows.
+#[test]
+fn rows_of_a_cleared_histogram_are_not_taken_out() {
+    let mut sum = forgetful(&[(1, 100, 5)], 0);
+    let mut next = forgetful(&[(1, 300, 4)], 0);
+    for row in &mut next.rows {
+        row.begin = row.begin.map(|begin| Begin {
+            histogram_ns: 200,
+            ..begin
+        });
+    }
+    sum.take_out_reborn(&next);
+    sum.append(next);
+    assert_eq!(shown(&sum), owned(&[("1", 9)]));
+}
+
+#[test]
+fn people_see_one_row_of_others() {
+    let mut table = forgetful(&[(1, 100, 5)], 0);
+    assert!(matches!(table.with_one_other(), Cow::Borrowed(_)));
+    table.merge(forgetful(&[], 3));
+    let mut folded = forgetful(&[], 4);
+    folded.rows[0].keys[0] = Key::Other(Other::Folded);
+    table.merge(folded);
+    assert_eq!(shown(&table.with_one_other()), owned(&[("1", 5), ("other", 7)]));
+    assert_eq!((table.entries(), table.hits()), (1, 12));
+}
+
+/// A reader that adds up intervals forgets, too, or it would need more and more memory.
+#[test]
+fn rows_that_the_kernel_does_not_have_any_more() {
+    let rows = |forgets, now_ns| {
+        let mut table = forgetful(&[(1, 100, 5), (2, 100, 7), (3, 100, 1), (4, 100, 2)], 1);
+        for (row, last_ns) in table.rows.iter_mut().zip([900, 500, 700, 800]) {
+            row.last_ns = Some(last_ns);
+        }
+        table.take_out_old(forgets, now_ns, 1);
+        assert_eq!(table.hits(), 16);
+        let mut rows = shown(&table);
+        rows.sort();
+        rows
+    };
+    let idle = |idle_ns| Forgets {
+        idle_ns: Some(idle_ns),
+        taken: false,
+    };
+    let all = [("1", 5), ("2", 7), ("3", 1), ("4", 2), ("expired", 1)];
+    assert_eq!(rows(idle(250), 1000), owned(&all));
+    assert_eq!(
+        rows(idle(249), 1000),
+        owned(&[("1", 5), ("3", 1), ("4", 2), ("expired", 8)])
+    );
+    assert_eq!(rows(idle(1), 1000), owned(&[("expired", 16)]));
+    // Without a time: the half that was idle longest, once rows are more than twice the size.
+    assert_eq!(
+        rows(Forgets::default(), 1000),
+        owned(&[("1", 5), ("4", 2), ("expired", 9)])
+    );
+    let taken = Forgets {
+        idle_ns: Some(3600),
+        taken: true,
+    };
+    assert_eq!(rows(taken, 1000), owned(&[("expired", 16)]));
 }

@@ -10,11 +10,13 @@ use rhist_core::names::Names;
 use rhist_core::question::Cost;
 use rhist_core::question::Interval;
 use rhist_core::question::Question;
+use rhist_core::table::Begin;
 use rhist_core::table::BucketUnit;
 use rhist_core::table::Column;
 use rhist_core::table::Dist;
 use rhist_core::table::Frame;
 use rhist_core::table::Key;
+use rhist_core::table::Moment;
 use rhist_core::table::Row;
 use rhist_core::table::Table;
 use rhist_core::table::Text;
@@ -76,6 +78,8 @@ pub fn row(key: Key, waits: &[i128]) -> Row {
             .into(),
         }),
         values: vec![Value::Dist(dist)],
+        begin: None,
+        last_ns: None,
     }
 }
 
@@ -102,6 +106,7 @@ pub fn interval(seconds: u64, rows: Vec<Row>) -> Interval {
             event_ns: Some(61.5),
             ..Cost::default()
         },
+        ..Interval::default()
     }
 }
 
@@ -322,6 +327,29 @@ fn the_clock_is_set() {
         starts([0, 1 - DAY, 2 - DAY, 3 - DAY, 4 + 2 * DAY])
     );
     assert_eq!(times(Temporality::Cumulative), starts([0, -DAY, -DAY, -DAY, -DAY]));
+}
+
+/// A sum begins when its row does, if the kernel tells that, and never moves.
+#[test]
+fn rows_begin_with_their_first_hit() {
+    let starts = |temporality| {
+        let mut exporter = exporter(Encoding::Protobuf, temporality);
+        let times = [(0, Some(7)), (1, Some(8)), (2, None)].map(|(second, later)| {
+            let mut row = row(Key::Number(1), &[5]);
+            row.begin = later.map(|later| Begin {
+                at: Moment {
+                    boottime_ns: later,
+                    realtime_ns: time(0).realtime_ns + later,
+                },
+                ..Begin::default()
+            });
+            let metrics = metrics(&export(&mut exporter, &interval(second, vec![row])));
+            waits(&metrics)[0].start_time_unix_nano - time(0).realtime_ns
+        });
+        times.to_vec()
+    };
+    assert_eq!(starts(Temporality::Cumulative), [7, 7, 7]);
+    assert_eq!(starts(Temporality::Delta), [0, 1_000_000_000, 2_000_000_000]);
 }
 
 /// The kind of a sum does not depend on the signs of its numbers.

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use rhist_core::journal::Journals;
 use rhist_core::plan::Id;
+use rhist_core::question::Interval;
 use rhist_core::table::Column;
 use rhist_core::table::Dist;
 use rhist_core::table::Key;
@@ -75,7 +76,7 @@ fn apply(service: &mut Service, config: Config, second: u64) {
     }
 }
 
-/// Feeds a reading to a histogram: these hits of keys, all with the value 9.
+/// Feeds an interval to a histogram: these hits of keys, all with the value 9.
 fn read(service: &mut Service, histogram: usize, second: u64, hits: &[(&str, u64)]) {
     let row = |&(key, hits): &(&str, u64)| {
         let mut dist = Dist::new(3);
@@ -85,6 +86,8 @@ fn read(service: &mut Service, histogram: usize, second: u64, hits: &[(&str, u64
             hits,
             values: vec![Cell::Dist(dist)],
             worst: None,
+            begin: None,
+            last_ns: None,
         }
     };
     let column = |name: &str| Column {
@@ -98,16 +101,15 @@ fn read(service: &mut Service, histogram: usize, second: u64, hits: &[(&str, u64
         ..Table::default()
     };
     table.time.realtime_ns = second;
-    let events = hits.iter().map(|(_, hits)| hits).sum();
-    let reading = Reading {
-        table,
-        events,
-        ..Reading::default()
+    let interval = Interval {
+        to: table.time.clone(),
+        delta: table,
+        events: hits.iter().map(|(_, hits)| hits).sum(),
+        ..Interval::default()
     };
     service.histograms[histogram]
         .totals
-        .take(reading, |_, key| key.to_string())
-        .unwrap();
+        .add(interval, |_, key| key.to_string());
 }
 
 /// Waits for this number of requests. Returns for each its hits and its counts in buckets: metric,
@@ -147,12 +149,12 @@ fn only_what_was_added_arrives() {
     let config = config(TWO, &to(&receiver));
     let (mut pushing, settings) = (pushing(state.path()), settings(&config));
     let mut service = service(config);
-    pushing.apply(settings.clone(), &service, PATIENCE);
+    pushing.apply(settings.clone(), &mut service, PATIENCE);
     // No reading yet.
-    pushing.push(&service);
+    pushing.push(&mut service);
     read(&mut service, 0, 2, &[("s\\h", 3)]);
     read(&mut service, 1, 2, &[("sh", 5), ("ls", 2), ("ps", 1)]);
-    pushing.push(&service);
+    pushing.push(&mut service);
     // Both recipes have the same columns, with other names.
     assert_eq!(
         arrived(&receiver, 2),
@@ -173,15 +175,15 @@ fn only_what_was_added_arrives() {
     );
     // The first histogram pauses after a reading; the module is reloaded, and the second one starts
     // at 0. The same configuration is read again.
-    read(&mut service, 0, 3, &[("s\\h", 4)]);
-    service.histograms[0].totals.rebase();
-    service.histograms[1].totals.rebase();
+    read(&mut service, 0, 3, &[("s\\h", 1)]);
+    service.histograms[0].totals.forget_keys();
+    service.histograms[1].totals.forget_keys();
     read(&mut service, 1, 3, &[("sh", 1)]);
-    pushing.apply(settings, &service, PATIENCE);
-    pushing.push(&service);
-    pushing.push(&service);
+    pushing.apply(settings, &mut service, PATIENCE);
+    pushing.push(&mut service);
+    pushing.push(&mut service);
     read(&mut service, 0, 4, &[("s\\h", 2)]);
-    pushing.push(&service);
+    pushing.push(&mut service);
     let totals = pushing.finish(PATIENCE);
     assert_eq!((totals.accepted, totals.waiting, totals.lost()), (5, 0, 0));
     assert_eq!(
@@ -218,12 +220,12 @@ fn containers_are_found_by_the_names_of_their_groups() {
     );
     let (mut pushing, settings) = (pushing(state.path()), settings(&config));
     let mut service = service(config);
-    pushing.apply(settings, &service, PATIENCE);
+    pushing.apply(settings, &mut service, PATIENCE);
     let names = &mut service.histograms[0].question.names;
     names.insert("next_comm".to_owned(), rhist_core::recipe::NameKind::Cgroup);
     let id = "7".repeat(64);
     read(&mut service, 0, 2, &[(&format!("/docker/{id}"), 3)]);
-    pushing.push(&service);
+    pushing.push(&mut service);
     arrived(&receiver, 1);
     let attribute = format!(r#"{{"key":"container.id","value":{{"stringValue":"{id}"}}}}"#);
     assert!(receiver.bodies()[0].contains(&attribute), "{:?}", receiver.bodies());
@@ -239,12 +241,12 @@ fn totals_do_not_fall() {
     let config = config(one, &(to(&receiver) + "temporality = \"cumulative\"\n"));
     let (mut pushing, settings) = (pushing(state.path()), settings(&config));
     let mut service = service(config);
-    pushing.apply(settings, &service, PATIENCE);
+    pushing.apply(settings, &mut service, PATIENCE);
     read(&mut service, 0, 2, &[("sh", 3)]);
-    pushing.push(&service);
-    service.histograms[0].totals.rebase();
+    pushing.push(&mut service);
+    service.histograms[0].totals.forget_keys();
     read(&mut service, 0, 3, &[("sh", 2)]);
-    pushing.push(&service);
+    pushing.push(&mut service);
     let hits: Vec<_> = arrived(&receiver, 2)
         .into_iter()
         .map(|points| points[1].clone())
@@ -264,41 +266,41 @@ fn another_configuration() {
     let begin = config(one, &to(&first));
     let mut pushing = pushing(state.path());
     let mut service = service(begin.clone());
-    pushing.apply(settings(&begin), &service, PATIENCE);
+    pushing.apply(settings(&begin), &mut service, PATIENCE);
     read(&mut service, 0, 2, &[("sh", 3)]);
-    pushing.push(&service);
+    pushing.push(&mut service);
     // Another interval changes nothing else.
     let next = config(one, &(to(&first) + "interval = 7\n"));
-    pushing.apply(settings(&next), &service, PATIENCE);
+    pushing.apply(settings(&next), &mut service, PATIENCE);
     assert!(pushing.due().unwrap() <= Instant::now() + Duration::from_secs(7));
-    read(&mut service, 0, 3, &[("sh", 4)]);
-    pushing.push(&service);
+    read(&mut service, 0, 3, &[("sh", 1)]);
+    pushing.push(&mut service);
     assert_eq!(hits(&first, 2), ["a.hits next_comm=sh 3", "a.hits next_comm=sh 1"]);
     // Cumulative points to the same receiver start now, since earlier counts have arrived.
     let next = config(one, &(to(&first) + "temporality = \"cumulative\"\n"));
-    pushing.apply(settings(&next), &service, PATIENCE);
-    read(&mut service, 0, 4, &[("sh", 6)]);
-    pushing.push(&service);
+    pushing.apply(settings(&next), &mut service, PATIENCE);
+    read(&mut service, 0, 4, &[("sh", 2)]);
+    pushing.push(&mut service);
     assert_eq!(hits(&first, 3)[2], "a.hits next_comm=sh 2");
     // Another receiver. Metrics cover both.
     let next = config(one, &to(&second));
-    pushing.apply(settings(&next), &service, PATIENCE);
-    read(&mut service, 0, 5, &[("sh", 7)]);
-    pushing.push(&service);
+    pushing.apply(settings(&next), &mut service, PATIENCE);
+    read(&mut service, 0, 5, &[("sh", 1)]);
+    pushing.push(&mut service);
     assert_eq!(hits(&second, 1), ["a.hits next_comm=sh 1"]);
     // A different histogram of the same name starts over.
     let next = config("[histogram.a]\ncount = \"z\"\n", &to(&second));
     let changed = settings(&next);
     apply(&mut service, next, 6);
-    pushing.apply(changed, &service, PATIENCE);
+    pushing.apply(changed, &mut service, PATIENCE);
     read(&mut service, 0, 7, &[("sh", 2)]);
-    pushing.push(&service);
+    pushing.push(&mut service);
     assert_eq!(hits(&second, 2)[1], "a.hits next_comm=sh 2");
     // No receiver.
-    pushing.apply(None, &service, PATIENCE);
+    pushing.apply(None, &mut service, PATIENCE);
     assert_eq!(pushing.due(), None);
     read(&mut service, 0, 8, &[("sh", 3)]);
-    pushing.push(&service);
+    pushing.push(&mut service);
     let batches = pushing.families().remove(0);
     assert_eq!(batches.points[0].value, Value::Whole(5));
     assert_eq!(pushing.finish(PATIENCE).accepted, 5);
@@ -313,10 +315,10 @@ fn a_receiver_that_is_not_there_keeps_nobody_waiting() {
     let config = config(one, &to(&receiver));
     let mut service = service(config.clone());
     let mut before = pushing(state.path());
-    before.apply(settings(&config), &service, PATIENCE);
+    before.apply(settings(&config), &mut service, PATIENCE);
     read(&mut service, 0, 2, &[("sh", 3)]);
     let begin = Instant::now();
-    before.push(&service);
+    before.push(&mut service);
     let queued = |pushing: &Pushing| pushing.families()[3].points[0].value.clone();
     assert_eq!(queued(&before), Value::Whole(1));
     // It is not waited for as long as for an answer.

@@ -6,6 +6,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ops::Deref;
 use core::ops::DerefMut;
+use core::pin::Pin;
 
 use super::allocator::KVmalloc;
 use super::allocator::Kmalloc;
@@ -37,6 +38,11 @@ impl<T, A: Allocator> Box<T, A> {
         Ok(Self(Some(std::boxed::Box::new(x)), PhantomData))
     }
 
+    /// Moves `x` into new memory, which it stays in. In the kernel, it is initialised there.
+    pub fn pin_init(x: T, flags: Flags) -> Result<Pin<Self>, AllocError> {
+        Self::new(x, flags).map(Into::into)
+    }
+
     /// Moves the value out and frees the memory.
     pub fn into_inner(mut b: Self) -> T {
         if size_of::<T>() > 0 {
@@ -54,6 +60,13 @@ impl<T: ?Sized, A: Allocator> Box<T, A> {
             fault::allocate(true)?;
         }
         Ok(Self(Some(inner), PhantomData))
+    }
+}
+
+impl<T: ?Sized, A: Allocator> From<Box<T, A>> for Pin<Box<T, A>> {
+    fn from(b: Box<T, A>) -> Self {
+        // SAFETY: The value is in memory of its own, and is not moved out of a pinned box.
+        unsafe { Pin::new_unchecked(b) }
     }
 }
 

@@ -8,6 +8,7 @@ use kernel::error::code::ENOMEM;
 
 use super::scene;
 use super::scene::Scene;
+use super::scene::GROUPS;
 
 /// Exercises a filter: any text is accepted or refused without a panic.
 ///
@@ -39,5 +40,6 @@ fn any_scene(bytes: &[u8]) -> Option<Scene> {
         record: record.to_vec(),
         cpu: cpu.into(),
         comm,
+        group: usize::from(cpu) % GROUPS.len(),
     })
 }

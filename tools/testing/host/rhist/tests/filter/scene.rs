@@ -10,6 +10,9 @@ use rhist::event::Context;
 use rhist::event::EventDesc;
 use rhist::event::EventField;
 use rhist::event::FilterType;
+use rhist::event::Group;
+use rhist::event::GroupPlace;
+use rhist::event::GroupTask;
 use rhist::event::Hit;
 use rhist::event::Record;
 use rhist::event::Stack;
@@ -87,9 +90,21 @@ pub(crate) const FUNCTIONS: &[(&str, usize, usize)] = &[
     ("last", usize::MAX - 15, 16),
 ];
 
+/// The control groups.
+pub(crate) const GROUPS: &[(&str, GroupPlace)] = &[
+    ("/", GroupPlace { id: 1, level: 0 }),
+    ("/a", GroupPlace { id: 20, level: 1 }),
+    ("/a/b", GroupPlace { id: 21, level: 2 }),
+];
+
 pub(crate) struct Kernel;
 
 impl Symbols for Kernel {
+    fn group(&self, path: &[u8]) -> Option<GroupPlace> {
+        let group = GROUPS.iter().find(|group| group.0.as_bytes() == path);
+        group.map(|group| group.1)
+    }
+
     fn address(&self, name: &[u8]) -> Option<usize> {
         let mut functions = FUNCTIONS.iter();
         Some(functions.find(|f| f.0.as_bytes() == name)?.1)
@@ -165,6 +180,8 @@ pub(crate) struct Scene {
     pub(crate) record: Vec<u8>,
     pub(crate) cpu: usize,
     pub(crate) comm: [u8; 16],
+    /// The index of its task's control group in [`GROUPS`].
+    pub(crate) group: usize,
 }
 
 impl Scene {
@@ -178,6 +195,7 @@ impl Scene {
         let scene = Self {
             record: vec![0; END],
             cpu,
+            group: 0,
             comm: bytes,
         };
         scene.dynamic("dyn", b"\0").dynamic("rel", b"\0").cpus(&[])
@@ -246,6 +264,38 @@ impl Context for Scene {
 
     fn comm(&self) -> [u8; 16] {
         self.comm
+    }
+
+    fn comm_of(&self, _: u32) -> Option<[u8; 16]> {
+        unreachable!()
+    }
+
+    fn tgid(&self) -> u32 {
+        unreachable!()
+    }
+
+    fn ppid(&self) -> u32 {
+        unreachable!()
+    }
+
+    fn cgroup(&self) -> u64 {
+        GROUPS[self.group].1.id
+    }
+
+    fn cgroup_of(&self, _: u32) -> u64 {
+        unreachable!()
+    }
+
+    fn cgroup_node<'a>(&self, _: PreemptOff<'a>, _: GroupTask) -> Option<Group<'a>> {
+        unreachable!()
+    }
+
+    fn is_in_cgroup(&self, group: GroupPlace) -> bool {
+        let (path, above) = (
+            GROUPS[self.group].0,
+            GROUPS.iter().find(|above| above.1 == group),
+        );
+        above.is_some_and(|above| path.starts_with(above.0))
     }
 
     fn read(&self, _to: &mut [u8], _address: usize) -> bool {

@@ -15,6 +15,9 @@ use rhist::event::AddressField;
 use rhist::event::Context;
 use rhist::event::EventDesc;
 use rhist::event::FilterType::*;
+use rhist::event::Group;
+use rhist::event::GroupPlace;
+use rhist::event::GroupTask;
 use rhist::event::Hit;
 use rhist::event::Network;
 use rhist::event::Record;
@@ -235,6 +238,34 @@ impl Context for Memory<'_> {
         [0; 16]
     }
 
+    fn comm_of(&self, _: u32) -> Option<[u8; 16]> {
+        unreachable!()
+    }
+
+    fn tgid(&self) -> u32 {
+        unreachable!()
+    }
+
+    fn ppid(&self) -> u32 {
+        unreachable!()
+    }
+
+    fn cgroup(&self) -> u64 {
+        unreachable!()
+    }
+
+    fn cgroup_of(&self, _: u32) -> u64 {
+        unreachable!()
+    }
+
+    fn cgroup_node<'a>(&self, _: PreemptOff<'a>, _: GroupTask) -> Option<Group<'a>> {
+        unreachable!()
+    }
+
+    fn is_in_cgroup(&self, _: GroupPlace) -> bool {
+        unreachable!()
+    }
+
     fn read(&self, _: &mut [u8], _: usize) -> bool {
         unreachable!()
     }
@@ -262,6 +293,10 @@ impl rhist::filter::Memory for Memory<'_> {
 }
 
 impl Symbols for Memory<'_> {
+    fn group(&self, _: &[u8]) -> Option<GroupPlace> {
+        None
+    }
+
     fn address(&self, _: &[u8]) -> Option<usize> {
         unreachable!()
     }

@@ -2,6 +2,7 @@
 
 //! Commands: the results of the engine, and the triggers that they leave.
 
+use kernel::sync::atomic::Relaxed;
 use rhist::engine::failure::Failure;
 use rhist::trigger::Error;
 use rhist::trigger::ErrorText;
@@ -115,6 +116,49 @@ fn pause_cont_and_clear() {
     assert_eq!(hits(), 0);
     let refused = error(&world, "sched_switch", command);
     assert_eq!(refused.text, Some(ErrorText::TriggerEexist));
+}
+
+#[test]
+fn triggers_that_are_not_paused_are_counted() {
+    let world = World::usual();
+    let (first, second) = (
+        "hist:keys=next_pid:name=n",
+        "hist:name=n:keys=next_pid if next_pid > 5",
+    );
+    let active = || world.histogram("sched_switch", 0).active().load(Relaxed);
+    world.add("sched_switch", &format!("{first}:pause"));
+    assert_eq!(active(), 0);
+    world.add("sched_switch", second);
+    assert_eq!(active(), 1);
+    for _ in 0..2 {
+        world.add("sched_switch", &format!("{first}:cont"));
+        assert_eq!(active(), 2);
+    }
+    world.add("sched_switch", &format!("{first}:clear"));
+    assert_eq!(active(), 2);
+    for _ in 0..2 {
+        world.add(
+            "sched_switch",
+            "hist:name=n:keys=next_pid:pause if next_pid > 5",
+        );
+        assert_eq!(active(), 1);
+    }
+    world.add("sched_switch", &format!("!{second}"));
+    assert_eq!(active(), 1);
+    world.add("sched_switch", &format!("{first}:pause"));
+    assert_eq!(active(), 0);
+}
+
+#[test]
+fn wide_entries_cannot_be_as_many() {
+    let world = World::usual();
+    let command = |entries| format!("hist:keys=common_stacktrace:size=65..{entries}");
+    let refused = error(&world, "sched_switch", &command(1 << 20));
+    let hint = refused.hint.map(|hint| (hint.text, hint.caret));
+    let caret = "hist:keys=common_stacktrace:size=".len();
+    assert_eq!(hint, Some((HintText::TooWide, caret)));
+    world.add("sched_switch", &command(1 << 19));
+    world.add("sched_switch", "hist:keys=next_pid:size=65..1048576");
 }
 
 #[test]

@@ -15,10 +15,14 @@ use kernel::prelude::KVec;
 use kernel::sync::Arc;
 use rhist::cpu::Cpu;
 use rhist::event::Clock;
+use rhist::event::Clocks;
 use rhist::event::Context;
 use rhist::event::EventDesc;
 use rhist::event::EventField;
 use rhist::event::FilterType;
+use rhist::event::Group;
+use rhist::event::GroupPlace;
+use rhist::event::GroupTask;
 use rhist::event::Hit;
 use rhist::event::Record;
 use rhist::event::Stack;
@@ -34,8 +38,10 @@ use rhist::hist::Compiled;
 use rhist::hist::Draft;
 use rhist::hist::Histogram;
 use rhist::hist::Scope;
+use rhist::hist::Setup;
 use rhist::hist::Targets;
 use rhist::map::Cpus;
+use rhist::map::Wake;
 use rhist::sync::PreemptOff;
 use rhist::text::Text;
 use rhist::trigger::Error;
@@ -140,11 +146,42 @@ pub(crate) fn compiled(scope: &dyn Scope, trigger: &Trigger) -> Result<Compiled,
 /// Seed of the hash of keys.
 pub(crate) const SEED: u64 = 0x0123_4567_89ab_cdef;
 
+std::thread_local! {
+    /// The time since boot, for this thread.
+    pub(crate) static BOOT_NS: Cell<u64> = const { Cell::new(1_000_000_007) };
+}
+
+/// Clocks that only move when a test moves them.
+pub(crate) const CLOCKS: Clocks = Clocks {
+    boot: || BOOT_NS.get(),
+    real: || BOOT_NS.get() + 1_600_000_000_000_000_000,
+};
+
 /// An empty histogram of a trigger.
 pub(crate) fn empty(trigger: &Compiled) -> Result<Arc<Histogram>, Error> {
     let (spec, code) = (trigger.spec.clone(), trigger.code.clone());
-    let cpus = Cpus::uniform(CPUS);
-    Ok(Histogram::new(spec, code, SEED, cpus, usize::MAX)?)
+    let setup = Setup {
+        seed: SEED,
+        cpus: Cpus::uniform(CPUS),
+        clocks: CLOCKS,
+        max_bytes: || usize::MAX,
+        group_nodes: &super::group_tree::Nodes,
+        waker: &no_waker,
+    };
+    Ok(Histogram::new(spec, code, &setup)?)
+}
+
+/// Wakes no worker.
+struct NoWaker;
+
+impl Wake for NoWaker {
+    fn wake(&self) {}
+}
+
+/// Makes something that wakes no worker.
+pub(crate) fn no_waker() -> KernelResult<KBox<dyn Wake>> {
+    let waker: Box<dyn Wake> = Box::new(NoWaker);
+    Ok(KBox::of(waker)?)
 }
 
 /// A tracing directory with this event and `sched:sched_switch`, without triggers, synthetic events
@@ -277,6 +314,34 @@ impl Context for Then<'_> {
 
     fn comm(&self) -> [u8; 16] {
         *self.0
+    }
+
+    fn comm_of(&self, _: u32) -> Option<[u8; 16]> {
+        None
+    }
+
+    fn tgid(&self) -> u32 {
+        1
+    }
+
+    fn ppid(&self) -> u32 {
+        1
+    }
+
+    fn cgroup(&self) -> u64 {
+        1
+    }
+
+    fn cgroup_of(&self, _: u32) -> u64 {
+        1
+    }
+
+    fn cgroup_node<'a>(&self, _: PreemptOff<'a>, _: GroupTask) -> Option<Group<'a>> {
+        None
+    }
+
+    fn is_in_cgroup(&self, _: GroupPlace) -> bool {
+        false
     }
 
     fn read(&self, _to: &mut [u8], _address: usize) -> bool {
@@ -436,7 +501,11 @@ pub(crate) const ORIGIN: Origin<'static> = Origin {
 };
 
 /// Appends all pieces of a file.
-fn show_whole(out: &mut Text, mut file: show::HistFile, names: &dyn Names) -> KernelResult {
+pub(crate) fn show_whole(
+    out: &mut Text,
+    mut file: show::HistFile,
+    names: &dyn Names,
+) -> KernelResult {
     while let Some(piece) = file.next_piece(names)? {
         assert!(!piece.as_bytes().is_empty());
         out.bytes(piece.as_bytes())?;

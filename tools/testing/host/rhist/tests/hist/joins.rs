@@ -169,6 +169,14 @@ fn lines() {
         line("hist:keys=next_pid.log2=4:vals=next_prio.min,next_prio.dist=3:sort=next_prio.avg.descending"),
         "hist:keys=next_pid.log2=4:vals=hitcount,next_prio.min,next_prio.dist:sort=next_prio.avg.descending:size=128"
     );
+    assert_eq!(
+        line("hist:full(other):full(other,recycle):expire(90s,taken):keys=next_pid:v=next_prio:size=65..129:size=100..3000"),
+        "hist:keys=next_pid:vals=hitcount:v=next_prio:sort=hitcount:size=128..4096:expire(taken,90s):full(recycle,other)"
+    );
+    assert_eq!(
+        line("hist:keys=next_pid:limit(1):full(other):expire(3600000ms)"),
+        "hist:keys=next_pid:vals=hitcount:sort=hitcount:limit(1):size=128:expire(1h):full(other)"
+    );
     // Sorts by one of several values that have the number.
     assert_eq!(
         line("hist:keys=next_pid:vals=next_prio.dist,next_prio.max:sort=next_prio"),
@@ -203,6 +211,72 @@ fn all_of_it_is_compared() {
         world.add("sched_switch", other);
     }
     assert_eq!(world.lines("sched_switch").len(), 10);
+}
+
+/// The clauses that make room are not compared, as `size=` is not: a text without them finds its
+/// trigger.
+#[test]
+fn room_is_not_compared() {
+    let world = World::usual();
+    world.add(
+        "sched_switch",
+        "hist:keys=next_pid:size=128..256:expire(5s):full(other)",
+    );
+    for same in ["", ":size=256..512", ":expire(1h)", ":full(recycle)"] {
+        let text = format!("hist:keys=next_pid{same}");
+        let error = world.write("sched_switch", text.as_bytes()).unwrap_err();
+        assert_eq!(error.errno, EEXIST, "{same}");
+        world.add("sched_switch", &format!("{text}:pause"));
+    }
+    world.add("sched_switch", "!hist:keys=next_pid");
+    assert!(world.lines("sched_switch").is_empty());
+}
+
+/// A trigger that shares a histogram repeats its clauses that make room, or leaves out all of them.
+#[test]
+fn room_of_a_shared_histogram() {
+    let room = ":size=128..256:expire(60s):full(other)";
+    let trigger = |more: &str| format!("hist:name=foo:keys=prio{more}");
+    let follower = |first: &str, more: &str| {
+        let world = World::usual();
+        world.add("sched_waking", &trigger(first));
+        let done = world.write("sched_wakeup", trigger(more).as_bytes());
+        done.map(|()| world.lines("sched_wakeup").remove(0))
+    };
+    let shown =
+        "hist:name=foo:keys=prio:vals=hitcount:sort=hitcount:size=128..256:expire(1m):full(other)";
+    for more in [
+        "",
+        ":size=1024",
+        room,
+        ":full(other):expire(60000ms):size=65..200",
+    ] {
+        assert_eq!(follower(room, more).unwrap(), shown, "{more}");
+    }
+    let refused = |first: &str, more: &str| {
+        let error = follower(first, more).unwrap_err();
+        let expected = Error::new(ErrorText::NamedMismatch, "hist:".len());
+        let expected = expected.hinted(HintText::NamedRoom, "hist:".len());
+        assert_eq!(error, expected, "{first} {more}");
+    };
+    for more in [
+        ":size=128..512:expire(60s):full(other)",
+        ":size=256..512:expire(60s):full(other)",
+        ":size=128..256:expire(61s):full(other)",
+        ":size=128..256:expire(60s):full(recycle)",
+        ":size=128..256:expire(60s):full(recycle,other)",
+        ":expire(60s):full(other)",
+        ":size=128..256",
+    ] {
+        refused(room, more);
+    }
+    for more in [room, ":size=128..256", ":expire(60s)", ":full(recycle)"] {
+        refused("", more);
+        refused(":size=128", more);
+    }
+    // For another mismatch, C's text is enough.
+    let error = follower(room, ":vals=prio").unwrap_err();
+    assert_eq!(error, Error::new(ErrorText::NamedMismatch, "hist:".len()));
 }
 
 fn refused(marked: &str, expected: impl FnOnce(usize) -> Error) {
@@ -265,7 +339,62 @@ fn errors() {
             HintText::BadLimit,
         );
     }
+    for bad in [
+        "",
+        "0",
+        "60",
+        "s",
+        "0s",
+        "999ms",
+        "8761h",
+        "31536001s",
+        "18446744073709551616s",
+        "18446744073709551615h",
+        "60us",
+        "60S",
+        "1d",
+        "+60s",
+        "-60s",
+        "0x60s",
+        "6.5s",
+        " 60s",
+        "60s ",
+        "60 s",
+        "60s,",
+        ",60s",
+        "60s,60s",
+        "taken,taken",
+        "taken,60s,taken",
+        "Taken",
+    ] {
+        own(
+            &format!("hist:keys=next_pid:v=next_prio:expire(^{bad})"),
+            HintText::BadExpire,
+        );
+    }
+    for bad in [
+        "",
+        "others",
+        "drop",
+        "other,",
+        "other,other",
+        "recycle,other,recycle",
+        "other recycle",
+    ] {
+        own(
+            &format!("hist:keys=next_pid:full(^{bad})"),
+            HintText::BadFull,
+        );
+    }
+    for without in ["", ":v=next_comm", ":v=common_stacktrace"] {
+        own(
+            &format!("hist:keys=next_pid{without}:^expire(taken,60s)"),
+            HintText::ExpireTaken,
+        );
+    }
     for clause in [
+        "expire(60s",
+        "full(other",
         "limit(3",
         "unit(s",
         "on(next_pid",
@@ -392,4 +521,11 @@ fn debug() {
     );
     assert!(debug.contains("VAL: statistic\n        .dist\n"), "{debug}");
     assert!(debug.contains("VAL: statistic\n        .max\n"), "{debug}");
+    world.add(
+        "sched_waking",
+        "hist:keys=prio:v=pid:size=128..1000:full(other,recycle):expire(60s,taken):limit(1)",
+    );
+    let debug = world.hist_debug("sched_waking");
+    let own = "\n  limit: 1\n\n  size: 128..1024\n\n  expire: taken,1m\n\n  full: recycle,other\n";
+    assert!(debug.ends_with(own), "{debug}");
 }

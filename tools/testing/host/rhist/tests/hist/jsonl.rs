@@ -11,15 +11,20 @@ use kernel::error::Result as KernelResult;
 use kernel::sync::Arc;
 use proptest::prelude::*;
 use rhist::hist::show;
+use rhist::hist::show::IntervalView;
 use rhist::hist::show::Names;
 use rhist::hist::show::Origin;
 use rhist::hist::show::View;
+use rhist::hist::Begins;
+use rhist::hist::Ended;
 use rhist::hist::Histogram;
+use rhist::hist::IntervalReader;
 use rhist::text::Text;
 use serde_json::json;
 use serde_json::Value;
 
 use super::events::*;
+use super::intervals::ended_now;
 use super::world::*;
 
 const SCHEMA: &str = include_str!("../../../../../../Documentation/hist_jsonl.schema.json");
@@ -72,15 +77,15 @@ std::thread_local! {
 
 /// One histogram of the file.
 #[derive(Clone, Debug)]
-struct Said {
+pub(crate) struct Said {
     header: Value,
-    entries: Vec<Value>,
-    trailer: Value,
+    pub(crate) entries: Vec<Value>,
+    pub(crate) trailer: Value,
 }
 
 impl Said {
     /// A column of all entries.
-    fn column(&self, name: &str, n: usize) -> Vec<Value> {
+    pub(crate) fn column(&self, name: &str, n: usize) -> Vec<Value> {
         let cells = self.entries.iter().map(|entry| entry[name][n].clone());
         cells.collect()
     }
@@ -89,7 +94,7 @@ impl Said {
 /// Reads a file: lines that the schema allows, and of each histogram a header, entries with as many
 /// columns as the header has, and a trailer with the number of entries.
 #[track_caller]
-fn read(file: &str) -> Vec<Said> {
+pub(crate) fn read(file: &str) -> Vec<Said> {
     let mut all = Vec::new();
     assert!(file.is_empty() || file.ends_with('\n'));
     let mut lines = file
@@ -191,14 +196,15 @@ fn a_file() {
             r#"{"type":"header","schema":1,"trigger":"hist:keys=pid:vals=hitcount,prio.hex:sort=pid:size=2048","#,
             r#""system":"test","event":"zoo","name":null,"filter":null,"paused":false,"size":2048,"clock":null,"#,
             r#""boot_id":"01234567-89ab-cdef-0123-456789abcdef","realtime_ns":1700000000123456789,"#,
-            r#""monotonic_ns":987654321,"keys":[{"name":"pid","type":"pid_t","modifier":null,"unit":null}],"#,
+            r#""monotonic_ns":987654321,"begin":{"boottime_ns":1000000007,"realtime_ns":1600000001000000007},"#,
+            r#""keys":[{"name":"pid","type":"pid_t","modifier":null,"unit":null}],"#,
             r#""values":[{"name":"hitcount","type":"u64","modifier":null,"unit":null,"bucket_unit":null},"#,
             r#"{"name":"prio","type":"int","modifier":"hex","unit":null,"bucket_unit":null}],"variables":[],"#,
             r#""actions":[]}"#,
             "\n",
-            r#"{"type":"entry","keys":[-1],"values":[1,120],"variables":[],"actions":[]}"#,
+            r#"{"type":"entry","begin_boottime_ns":1000000007,"keys":[-1],"values":[1,120],"variables":[],"actions":[]}"#,
             "\n",
-            r#"{"type":"entry","keys":[7],"values":[2,240],"variables":[],"actions":[]}"#,
+            r#"{"type":"entry","begin_boottime_ns":1000000007,"keys":[7],"values":[2,240],"variables":[],"actions":[]}"#,
             "\n",
             r#"{"type":"trailer","hits":3,"entries":2,"shown":2,"dropped":0,"excess":0,"no_bucket":null,"#,
             r#""unresolved":0,"missed":0,"rejected":0,"snapshot":null,"complete":true}"#,
@@ -207,12 +213,13 @@ fn a_file() {
             r#""hist:name=foo:keys=comm:vals=prio:sort=hitcount:size=128:nohitcount if comm == \"x\"","#,
             r#""system":"test","event":"zoo","name":"foo","filter":"comm == \"x\"","paused":true,"size":128,"#,
             r#""clock":null,"boot_id":"01234567-89ab-cdef-0123-456789abcdef","realtime_ns":1700000000123456789,"#,
-            r#""monotonic_ns":987654321,"keys":[{"name":"comm","type":"char[16]","modifier":null,"unit":null}],"#,
+            r#""monotonic_ns":987654321,"begin":{"boottime_ns":1000000007,"realtime_ns":1600000001000000007},"#,
+            r#""keys":[{"name":"comm","type":"char[16]","modifier":null,"unit":null}],"#,
             r#""values":[{"name":"hitcount","type":"u64","modifier":null,"unit":null,"bucket_unit":null},"#,
             r#"{"name":"prio","type":"int","modifier":null,"unit":null,"bucket_unit":null}],"#,
             r#""variables":[],"actions":[]}"#,
             "\n",
-            r#"{"type":"entry","keys":["täsk"],"values":[1,120],"variables":[],"actions":[]}"#,
+            r#"{"type":"entry","begin_boottime_ns":1000000007,"keys":["täsk"],"values":[1,120],"variables":[],"actions":[]}"#,
             "\n",
             r#"{"type":"trailer","hits":1,"entries":1,"shown":1,"dropped":0,"excess":0,"no_bucket":null,"#,
             r#""unresolved":0,"missed":0,"rejected":0,"snapshot":null,"complete":true}"#,
@@ -228,6 +235,61 @@ fn a_file() {
     let piece = file.next_piece(&Functions).unwrap().unwrap();
     let header = &read(std::str::from_utf8(piece.as_bytes()).unwrap())[0].header;
     assert_eq!(header["boot_id"], Value::Null);
+}
+
+/// A histogram begins when it is created, and again when it is cleared; other commands do not
+/// change that.
+#[test]
+fn begin_of_the_histogram() {
+    let world = World::usual();
+    let command = "hist:keys=pid";
+    let begin = |boot_ns: u64| json!({"boottime_ns": boot_ns, "realtime_ns": boot_ns + 1_600_000_000_000_000_000});
+    BOOT_NS.set(10);
+    world.add("sched_waking", command);
+    for (boot_ns, attribute, expected) in [
+        (20, "pause", 10),
+        (30, "cont", 10),
+        (40, "clear", 40),
+        (50, "pause", 40),
+        (60, "clear", 60),
+    ] {
+        BOOT_NS.set(boot_ns);
+        world.add("sched_waking", &format!("{command}:{attribute}"));
+        assert_eq!(
+            said_of(&world, "sched_waking").header["begin"],
+            begin(expected),
+            "{attribute}"
+        );
+    }
+}
+
+/// An entry begins with the first hit of its key since the histogram began.
+#[test]
+fn begins_of_entries() {
+    let world = World::usual();
+    let command = "hist:keys=pid:vals=prio.dist:sort=pid";
+    let hit = |boot_ns: u64, pid: i32| {
+        BOOT_NS.set(boot_ns);
+        world.hit("sched_waking", &waking(b"", pid), NOW);
+    };
+    let begins = || {
+        let entries = said_of(&world, "sched_waking").entries;
+        let begins = entries
+            .iter()
+            .map(|entry| (entry["keys"][0].clone(), entry["begin_boottime_ns"].clone()));
+        begins.collect::<Vec<_>>()
+    };
+    BOOT_NS.set(10);
+    world.add("sched_waking", command);
+    hit(20, 5);
+    hit(30, 4);
+    hit(40, 5);
+    assert_eq!(begins(), [(json!(4), json!(30)), (json!(5), json!(20))]);
+    BOOT_NS.set(50);
+    world.add("sched_waking", &format!("{command}:clear"));
+    assert_eq!(begins(), []);
+    hit(60, 5);
+    assert_eq!(begins(), [(json!(5), json!(60))]);
 }
 
 /// The keys of a histogram that has counted a record of [`zoo`].
@@ -507,6 +569,37 @@ fn a_limit() {
     );
 }
 
+/// The clauses that make room have members in the header, which others lack.
+#[test]
+fn room() {
+    let names = ["size_max", "expire_ns", "expire_taken", "full"];
+    for (clauses, members) in [
+        ("", [None, None, None, None]),
+        ("size=128..1000", [Some(json!(1024)), None, None, None]),
+        (
+            "expire(1500ms)",
+            [None, Some(json!(1_500_000_000)), None, None],
+        ),
+        ("expire(taken)", [None, None, Some(json!(true)), None]),
+        ("full(other)", [None, None, None, Some(json!(["other"]))]),
+        (
+            "full(other,recycle):expire(8760h,taken):size=128..1048576",
+            [
+                Some(json!(1 << 20)),
+                Some(json!(31_536_000_000_000_000u64)),
+                Some(json!(true)),
+                Some(json!(["recycle", "other"])),
+            ],
+        ),
+    ] {
+        let params = format!("keys=pid:v=prio:size=128:{clauses}");
+        let said = said(&hist(&sched_waking(), params.trim_end_matches(':')));
+        assert_eq!(said.header["size"], 128);
+        let found = names.map(|name| said.header.get(name).cloned());
+        assert_eq!(found, members, "{clauses}");
+    }
+}
+
 #[test]
 fn what_is_lost() {
     let hist = hist(&zoo(), "keys=u16:vals=u64.dist=5:buckets(1):size=128");
@@ -720,6 +813,62 @@ fn addresses_of_nothing() {
         read(&file)[0].entries[0]["keys"],
         json!([{"address": "0x1234", "symbol": null}])
     );
+}
+
+/// The lines of an interval match the schema, also after the end of the histogram.
+#[test]
+fn intervals() {
+    let hist = hist(&sched_waking(), "keys=pid:vals=prio.max,prio.dist");
+    let reader = IntervalReader::new(&hist, Begins::WithHistogram).unwrap();
+    let said = |ended: Option<Ended>| {
+        let mut interval = reader
+            .take(reader.room().unwrap(), ended.map(ended_now))
+            .unwrap();
+        let view = IntervalView {
+            view: view(&hist),
+            reader: Some(&reader),
+            interval: &mut interval,
+            ended,
+            lost: 3,
+        };
+        let file = text(|out| {
+            let views = [view].into_iter();
+            show_whole(
+                out,
+                show::HistFile::intervals_jsonl(views, &ORIGIN)?,
+                &Functions,
+            )
+        });
+        let said = read(&file).swap_remove(0);
+        let edge = |name: &str| {
+            said.header["interval"][name]["boottime_ns"]
+                .as_u64()
+                .unwrap()
+        };
+        assert!(edge("begin") < edge("end"));
+        let interval = &said.header["interval"];
+        assert_eq!(interval["lost_histograms"], 3);
+        let hits = said.trailer["hits"].as_u64().unwrap();
+        (
+            hits,
+            interval["ended"].clone(),
+            interval["begin"].clone(),
+            interval["end"].clone(),
+        )
+    };
+    let wait = || BOOT_NS.set(BOOT_NS.get() + 5);
+    waking(b"", 1).hit(&hist);
+    wait();
+    drop(hist.cut(CLOCKS.now()).unwrap());
+    hist.fold(|| ());
+    hist.end_cut();
+    let (hits, ended, _, end) = said(None);
+    assert_eq!((hits, ended), (1, Value::Null));
+    waking(b"", 1).hit(&hist);
+    waking(b"", 2).hit(&hist);
+    wait();
+    let (hits, ended, begin, _) = said(Some(Ended::Removed));
+    assert_eq!((hits, ended, begin), (2, json!("removed"), end));
 }
 
 /// The examples of the documentation: a file, a distribution, a string.

@@ -15,7 +15,10 @@ mod events;
 mod exercise;
 #[path = "../exponential/naive.rs"]
 mod exponential;
+mod group_tree;
+mod groups;
 mod hit;
+mod intervals;
 mod joins;
 mod jsonl;
 mod memory;
@@ -23,6 +26,7 @@ mod model;
 mod naive;
 #[path = "../oracle/mod.rs"]
 mod oracle;
+mod others;
 mod racing;
 mod record;
 mod references;
@@ -30,6 +34,7 @@ mod render;
 mod scenario;
 mod scenarios;
 mod sort;
+mod stacks;
 #[path = "../table/mod.rs"]
 mod table;
 mod triggers;

@@ -18,6 +18,7 @@ fn building() {
         "keys=pid",
         "keys=comm:size=128:sort=comm.descending",
         "keys=cpu",
+        "keys=pid,common_stacktrace:size=128",
         "keys=pid-prio,-(pid):vals=pid*2+prio/3",
         "keys=common_pid.execname:size=128",
         "keys=pid.hex,comm,7:vals=prio.percent,hitcount:nohitcount:sort=prio,pid",

@@ -117,8 +117,20 @@ proptest! {
         ])),
         nohitcount: bool,
         bits in 7u32..=9,
+        more in prop::option::of(1u32..=3),
+        idle in prop::option::of((1u64..=60_000, prop::sample::select(vec!["s", "m"]))),
+        full in prop::option::of(prop::sample::select(vec!["other", "recycle", "other,recycle"])),
     ) {
         let mut params = format!("keys={keys}:size={}", 1 << bits);
+        if let Some(more) = more {
+            params += &format!("..{}", 1 << (bits + more));
+        }
+        if let Some((idle, unit)) = idle {
+            params += &format!(":expire({idle}{unit})");
+        }
+        if let Some(full) = full {
+            params += &format!(":full({full})");
+        }
         if let Some(vals) = vals {
             params += &format!(":vals={vals}");
         }
@@ -133,6 +145,7 @@ proptest! {
         let command = shown.strip_prefix("hist:").unwrap();
         let again = hist(&zoo(), command.strip_suffix(" [active]\n").unwrap());
         prop_assert!(added.spec().matches(again.spec()) && again.spec().matches(added.spec()));
+        prop_assert_eq!(added.spec().room(), again.spec().room());
         prop_assert_eq!(line(&again), shown);
     }
 }

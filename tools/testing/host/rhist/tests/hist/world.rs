@@ -32,9 +32,14 @@ use rhist::engine::host::NewTrigger;
 use rhist::engine::triggers::Listed;
 use rhist::engine::triggers::Triggers;
 use rhist::event::Clock;
+use rhist::event::Clocks;
 use rhist::event::Context;
 use rhist::event::EventDesc;
 use rhist::event::FilterType;
+use rhist::event::Group;
+use rhist::event::GroupNodes;
+use rhist::event::GroupPlace;
+use rhist::event::GroupTask;
 use rhist::event::Hit;
 use rhist::event::Record;
 use rhist::event::Stack;
@@ -52,12 +57,14 @@ use rhist::hist::spec::variable::ValueKind;
 use rhist::hist::Draft;
 use rhist::hist::Histogram;
 use rhist::hist::Tag;
+use rhist::hist::Tenancy;
 use rhist::hook::trigger;
 use rhist::hook::trigger::Entry;
 use rhist::hook::trigger::Site;
 use rhist::limits::MAP_BITS_MIN;
 use rhist::limits::WIDE_WORDS;
 use rhist::map::Cpus;
+use rhist::map::Wake;
 use rhist::sync::PreemptOff;
 use rhist::text::Text;
 use rhist::trigger::Command;
@@ -68,6 +75,7 @@ use rhist::trigger::Trigger;
 use super::events;
 use super::events::Bytes;
 use super::events::STACK;
+use super::group_tree;
 
 /// Largest nesting of events, as in the module.
 const DEPTH_MAX: usize = 4;
@@ -177,6 +185,8 @@ pub(crate) struct Moment {
     pub(crate) time: u64,
     pub(crate) comm: [u8; 16],
     pub(crate) stack: &'static [u64],
+    /// The id of the current task's control group.
+    pub(crate) group: u64,
 }
 
 /// A moment for hits that need no other.
@@ -185,6 +195,7 @@ pub(crate) const NOW: Moment = Moment {
     time: 1_000_000,
     comm: *b"task\0***********",
     stack: &STACK,
+    group: 1,
 };
 
 impl Context for Moment {
@@ -198,6 +209,34 @@ impl Context for Moment {
 
     fn comm(&self) -> [u8; 16] {
         self.comm
+    }
+
+    fn comm_of(&self, pid: u32) -> Option<[u8; 16]> {
+        group_tree::comm_of(pid)
+    }
+
+    fn tgid(&self) -> u32 {
+        70
+    }
+
+    fn ppid(&self) -> u32 {
+        60
+    }
+
+    fn cgroup(&self) -> u64 {
+        self.group
+    }
+
+    fn cgroup_of(&self, pid: u32) -> u64 {
+        group_tree::of(pid)
+    }
+
+    fn cgroup_node<'a>(&self, preempt: PreemptOff<'a>, task: GroupTask) -> Option<Group<'a>> {
+        group_tree::node(preempt, task.map_or(self.group, group_tree::of))
+    }
+
+    fn is_in_cgroup(&self, group: GroupPlace) -> bool {
+        group_tree::is_in(self.group, group)
     }
 
     fn read(&self, _to: &mut [u8], _address: usize) -> bool {
@@ -703,12 +742,28 @@ impl Host for &World {
         Cpus::uniform(events::CPUS)
     }
 
+    fn clocks(&self) -> Clocks {
+        events::CLOCKS
+    }
+
     fn random(&self) -> u64 {
         events::SEED
     }
 
-    fn max_map_bytes(&self) -> usize {
+    fn max_map_bytes() -> usize {
         usize::MAX
+    }
+
+    fn group_nodes(&self) -> &'static dyn GroupNodes {
+        &group_tree::Nodes
+    }
+
+    fn waker(&self) -> KernelResult<KBox<dyn Wake>> {
+        events::no_waker()
+    }
+
+    fn tend(&self, _: &Arc<Histogram>) -> KernelResult<Option<Tenancy>> {
+        Ok(None)
     }
 }
 
@@ -742,6 +797,10 @@ impl Names for World {
 pub(crate) struct Nowhere;
 
 impl Symbols for Nowhere {
+    fn group(&self, path: &[u8]) -> Option<GroupPlace> {
+        group_tree::find(path)
+    }
+
     fn address(&self, _: &[u8]) -> Option<usize> {
         None
     }

@@ -16,7 +16,7 @@ enum Attribute {
     Vals,
     Vars,
     Sort,
-    Size(u32),
+    Size(MapSize),
     Clock(Span),
     Word(&'static [u8]),
     Typed(Span),
@@ -25,6 +25,8 @@ enum Attribute {
     Quantiles,
     Unit,
     Number(&'static [u8], u64),
+    Expire(Expire),
+    Full(Full),
 }
 
 /// Prints the attributes in the order in which they were typed: C strips white space at both ends
@@ -37,10 +39,7 @@ pub(crate) fn print(trigger: &Trigger, out: &mut KVec<u8>) -> Result {
         (trigger.vals.text, Attribute::Vals),
         (trigger.vars.text, Attribute::Vars),
         (trigger.sort.text, Attribute::Sort),
-        (
-            trigger.size.map(|size| size.text),
-            Attribute::Size(size.bits),
-        ),
+        (trigger.size.map(|size| size.text), Attribute::Size(size)),
         (
             trigger.name,
             Attribute::Typed(trigger.name.unwrap_or_default()),
@@ -68,6 +67,20 @@ pub(crate) fn print(trigger: &Trigger, out: &mut KVec<u8>) -> Result {
         (
             trigger.clauses.limit.map(|clause| clause.text),
             Attribute::Number(b"limit", trigger.clauses.limit.map_or(0, |it| it.value)),
+        ),
+        (
+            trigger.clauses.expire.map(|clause| clause.text),
+            Attribute::Expire(
+                trigger
+                    .clauses
+                    .expire
+                    .map(|it| it.value)
+                    .unwrap_or_default(),
+            ),
+        ),
+        (
+            trigger.clauses.full.map(|clause| clause.text),
+            Attribute::Full(trigger.clauses.full.map(|it| it.value).unwrap_or_default()),
         ),
         (trigger.nohitcount, Attribute::Word(b"nohitcount")),
         (trigger.pause, Attribute::Word(b"pause")),
@@ -189,9 +202,16 @@ impl Printer<'_> {
                     Err(_) => printer.span(key.text),
                 })
             }
-            Attribute::Size(bits) => {
+            Attribute::Size(size) => {
                 self.put(b"size=")?;
-                self.number(1 << bits)
+                self.number(1 << size.bits)?;
+                match size.bits_max {
+                    Some(bits_max) => {
+                        self.put(b"..")?;
+                        self.number(1 << bits_max)
+                    }
+                    None => Ok(()),
+                }
             }
             Attribute::Typed(token) => self.span(token),
             Attribute::Clock(clock) => {
@@ -229,6 +249,8 @@ impl Printer<'_> {
                 self.number(number)?;
                 self.put(b")")
             }
+            Attribute::Expire(expire) => self.put(format!("expire({expire})").as_bytes()),
+            Attribute::Full(full) => self.put(format!("full({full})").as_bytes()),
         }
     }
 

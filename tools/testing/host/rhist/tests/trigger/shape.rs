@@ -22,7 +22,7 @@ pub(crate) fn shape(trigger: &Trigger) -> String {
             key.number
                 .map(|(text, order)| (trigger.bytes(text).to_vec(), order)),
         )),
-        trigger.size.map(|size| size.bits),
+        trigger.size.map(|size| (size.bits, size.bits_max)),
         [show(trigger.name), show(trigger.clock)],
         [
             trigger.nohitcount,
@@ -42,6 +42,8 @@ pub(crate) fn shape(trigger: &Trigger) -> String {
             trigger.clauses.unit.map(|it| it.value),
             trigger.clauses.buckets.map(|it| it.value),
             trigger.clauses.limit.map(|it| it.value),
+            trigger.clauses.expire.map(|it| it.value),
+            trigger.clauses.full.map(|it| it.value),
         ),
     )
 }

@@ -85,12 +85,18 @@ pub(crate) fn pieces() -> impl Strategy<Value = Vec<u8>> {
             ".log2=0",
             ".ip",
             ".string",
+            ".cgroup",
+            ".comm",
             ".p99.9",
             "on(",
             "quantiles(50,99.9)",
             "unit(s)",
             "buckets(4)",
             "limit(10)",
+            "..",
+            "expire(60s)",
+            "expire(taken,1h)",
+            "full(other)",
         ][..],
     );
     vec(piece, 0..24).prop_map(|pieces| pieces.concat().into_bytes())
@@ -139,6 +145,8 @@ fn atom() -> impl Strategy<Value = String> {
             ".log2=3",
             ".ip",
             ".string",
+            ".cgroup",
+            ".comm",
         ][..],
     );
     let qualifier = || select(&["", "", "sched.sched_waking."][..]);
@@ -229,6 +237,26 @@ fn token() -> impl Strategy<Value = String> {
             select(&["s", "us", "1", "0", "2000"][..])
         )
             .prop_map(|(word, of)| format!("{word}{of})")),
+        list(
+            &["expire("],
+            prop_oneof![
+                Just("taken".to_owned()),
+                (
+                    0u64..100_000,
+                    select(&["ms", "s", "m", "h", "us", "d", ""][..])
+                )
+                    .prop_map(|(time, unit)| format!("{time}{unit}")),
+            ],
+            1..3
+        )
+        .prop_map(|list| list + ")"),
+        list(
+            &["full("],
+            select(&["other", "recycle", "recycle", "drop"][..]).prop_map(str::to_owned),
+            1..3
+        )
+        .prop_map(|list| list + ")"),
+        (50u32..200_000, 100u32..2_000_000).prop_map(|(from, to)| format!("size={from}..{to}")),
         vec(
             (
                 expr(),

@@ -95,6 +95,9 @@ pub(crate) fn is_beyond_c(trigger: &Trigger) -> bool {
         || clauses.unit.is_some()
         || clauses.buckets.is_some()
         || clauses.limit.is_some()
+        || clauses.expire.is_some()
+        || clauses.full.is_some()
+        || trigger.size.is_some_and(|size| size.bits_max.is_some())
         || trigger.keys.items().len() > 3
         || trigger.vals.items().len() > 2
         || trigger.vals.text.is_some_and(|text| {

@@ -101,6 +101,8 @@ fn reading() -> impl Strategy<Value = Reading> {
         hits,
         values,
         worst,
+        begin: None,
+        last_ns: None,
     });
     (
         prop::collection::vec(column(), 0..3),
@@ -121,6 +123,7 @@ fn reading() -> impl Strategy<Value = Reading> {
                     unresolved: None,
                     missed: Some(c),
                     missed_hits: Some(d),
+                    expired_starts: Some(a),
                 },
                 time: Time {
                     monotonic_ns: d,
@@ -193,7 +196,7 @@ proptest! {
                     keyboard::press(&mut state, key);
                 }
                 Step::Read(reading) => {
-                    state.read(*reading);
+                    sample::feed(&mut state, *reading);
                 }
                 Step::Draw(width, height) => {
                     let buffer = sample::draw(&mut state, Look { color, ascii }, width, height);

@@ -2,6 +2,13 @@
 
 //! Tests the effects of keys.
 
+use rhist_core::table::Dist;
+use rhist_core::table::Key;
+use rhist_core::table::Other;
+use rhist_core::table::Row;
+use rhist_core::table::Value;
+
+use super::sample::feed;
 use super::sample::press;
 use super::sample::reading;
 use super::sample::show;
@@ -28,7 +35,7 @@ fn a_line_is_followed() {
     let name = selected(&state).unwrap().to_owned();
     let before = state.place();
     let moved = (3..20).any(|second| {
-        state.read(reading(second));
+        feed(&mut state, reading(second));
         assert_eq!(order(&state)[state.place()], name);
         state.place() != before
     });
@@ -69,6 +76,37 @@ fn any_column_sorts() {
     assert_eq!(state.sort, Column::Max);
 }
 
+/// Keys without a line are one line, the last one, whatever sorts.
+#[test]
+fn others_come_last() {
+    let with_others = |second| {
+        let mut reading = reading(second);
+        for (other, hits) in Other::ALL.into_iter().zip([5, 50_000, 1_000]) {
+            let other = Row {
+                keys: [Key::Other(other)].into(),
+                hits: hits * second,
+                values: vec![Value::Dist(Dist::new(3))],
+                ..Row::default()
+            };
+            reading.table.rows.push(other);
+        }
+        reading
+    };
+    let mut state = state(with_others, 8);
+    for _ in 0..state.columns.len() {
+        for reversed in [false, true] {
+            assert_eq!(state.reversed, reversed);
+            assert_eq!(order(&state).last(), Some(&"other"), "{:?}", state.sort);
+            assert_eq!(order(&state).iter().filter(|key| **key == "other").count(), 1);
+            assert_eq!(order(&state).len(), 9);
+            press(&mut state, "r");
+        }
+        press(&mut state, ">");
+    }
+    let other = *state.order.last().unwrap();
+    assert_eq!(state.shown().line(other).unwrap().rate, 51_005.0);
+}
+
 #[test]
 fn a_filter_grows_and_shrinks() {
     let mut state = state(reading, 2);
@@ -92,7 +130,7 @@ fn frozen_is_what_is_shown_not_what_is_measured() {
     let mut state = state(reading, 5);
     press(&mut state, " ");
     let before = state.shown().clone();
-    state.read(reading(6));
+    feed(&mut state, reading(6));
     assert_eq!(state.shown(), &before);
     press(&mut state, " ");
     assert_eq!(state.shown().pushed, before.pushed + 1);
@@ -111,7 +149,7 @@ fn a_baseline_is_the_run_so_far() {
         .unwrap();
     let hits = |second: u64| reading(second).table.rows.last().unwrap().hits as f64;
     assert_eq!(state.base(node).unwrap().rate, hits(4) / 4.0);
-    state.read(reading(5));
+    feed(&mut state, reading(5));
     let line = state.shown().line(node).unwrap();
     let change = Column::Change.number(line, state.base(node).as_ref());
     assert_eq!(change, Some((hits(5) - hits(4)) / (hits(4) / 4.0) - 1.0));

@@ -87,6 +87,8 @@ pub fn reading(second: u64) -> Reading {
                 .into(),
             }),
             values: vec![Value::Dist(dist)],
+            begin: None,
+            last_ns: None,
         });
     }
     // Real histograms have no entries with 0 hits.
@@ -114,6 +116,8 @@ pub fn counts(second: u64) -> Reading {
         hits: second * pid,
         values: vec![Value::Number((second * pid * 1460).into()), Value::Number(pid.into())],
         worst: None,
+        begin: None,
+        last_ns: None,
     };
     let mut reading = Reading {
         table: table("pid", Unit::Bytes, Fold::Sum, vec![row(7), row(100), row(20)], second),
@@ -164,11 +168,18 @@ fn table(key: &str, unit: Unit, fold: Fold, rows: Vec<Row>, second: u64) -> Tabl
     }
 }
 
-/// State after readings of that many seconds.
-pub fn state(readings: impl Fn(u64) -> Reading, seconds: u64) -> State {
+/// Takes the interval from the last total to this one.
+pub fn feed(state: &mut State, total: Reading) {
+    let last = state.last.clone().unwrap_or_default();
+    state.read(&total.since(last), total);
+}
+
+/// State after that many intervals of a second.
+pub fn state(totals: impl Fn(u64) -> Reading, seconds: u64) -> State {
     let mut state = State::new(question(), Names::elsewhere());
-    for second in 0..=seconds {
-        state.read(readings(second));
+    for second in 1..=seconds {
+        let total = totals(second);
+        state.read(&total.since(totals(second - 1)), total);
     }
     state
 }

@@ -8,6 +8,7 @@ use ratatui::style::Modifier;
 
 use super::sample;
 use super::sample::counts;
+use super::sample::feed;
 use super::sample::press;
 use super::sample::reading;
 use super::sample::show;
@@ -72,7 +73,7 @@ fn modes() {
     let mut state = state(reading, 10);
     press(&mut state, "b /ng");
     for second in 11..14 {
-        state.read(reading(second));
+        feed(&mut state, reading(second));
     }
     state.recording = Some("rhist-20261126-064505.jsonl".into());
     assert_snapshot!("frozen_with_baseline_while_editing", show(&mut state, FULL, 120, 12));
