@@ -316,15 +316,19 @@ class Runner:
         lines = text.splitlines()
         shown, end = [], 0
         for i, line in enumerate(lines):
-            panicked = re.match(r"thread '.*' .*panicked at ", line)
+            panicked = re.match(r" *thread '.*' .*panicked at ", line)
             if panicked or re.match(r"not ok|vm: |rhist: |lab: |error|warning: unused|FAILED|test \S+ has been running", line):
-                # Notes before a failed point, and its details; or a panic's message, up to its
-                # backtrace.
+                # Notes before a failed point, and its details; a panic's message, up to its
+                # backtrace; or why cargo failed.
                 if line.startswith("not ok"):
                     shown += Runner.notes_before(lines, i)[-(i - end) :] if i > end else []
                 shown.append(line)
                 end = i + 1
-                of_it = r"(?!note: |stack backtrace:).*\S" if panicked else r"#(?! test:)|    "
+                of_it = r"#(?! test:)|    "
+                if panicked:
+                    of_it = r"(?! *note: | *stack backtrace:).*\S"
+                elif line.startswith("error: failed to run custom build command"):
+                    of_it = r"$|note: |Caused by:|  (?!thread)"
                 for more in lines[i + 1 : i + 12]:
                     if not re.match(of_it, more):
                         break

@@ -120,6 +120,16 @@ class Judged(unittest.TestCase):
         shown = said.split("s of a processor)\n")[1].splitlines()[:-1]
         self.assertEqual([line.removeprefix("      ") for line in shown], [lines[1], *lines[4:8]])
 
+    def test_a_failed_build_script_is_shown_with_its_reason(self):
+        """As cargo prints it."""
+        reason = ["error: failed to run custom build command for `rhist`", "note: To improve backtraces", "", "Caused by:",
+                  "  process did not exit successfully: `build-script-build` (exit status: 101)", "  --- stderr",
+                  "  thread ~main~ (123) panicked at build.rs:17:10:", "  the folder of recipes: NotFound"]
+        lines = [line.replace("~", chr(39)) for line in [*reason, "  stack backtrace:", "     0: main"]]
+        _, said = outcome(job("cat <<'end'\n" + "\n".join(lines) + "\nend\nexit 101"))
+        shown = [line.removeprefix("      ") for line in said.split("s of a processor)\n")[1].splitlines()]
+        self.assertEqual(shown[:-1], lines[:-2])
+
     def test_fewer_points_than_planned(self):
         self.failed("echo ok 1 - a; echo 1..2")
 
