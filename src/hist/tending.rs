@@ -45,6 +45,7 @@ impl Histogram {
                 true => self.code.program.number_vars(),
                 false => 0,
             },
+            wide_vars: self.code.program.wide_vars(),
             recycle: spec.full.recycle,
             max_bytes,
             active: self.active().clone(),

@@ -165,6 +165,15 @@ impl<'a> Elt<'a> {
         self.vars().iter().any(|var| var.get(mask).is_some())
     }
 
+    /// Number of variables that are set. `wide` has a bit for each wide cell that is a variable.
+    pub(super) fn set_vars(self, wide: u32) -> usize {
+        let mask = self.generation.index.mask;
+        let words = self.vars().iter().filter(|var| var.get(mask).is_some());
+        let cells = (0..32).filter(|nth| wide >> nth & 1 != 0);
+        let cells = cells.filter_map(|nth| self.wide(nth));
+        words.count() + cells.filter(|cell| cell.state() != 0).count()
+    }
+
     /// Returns whether one of these variables, a bit for each, is not set.
     pub(super) fn has_unset_var(self, vars: u32) -> bool {
         let mask = self.generation.index.mask;

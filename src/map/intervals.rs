@@ -58,6 +58,8 @@ pub(super) struct Statistics {
     pub(super) expired_set: u64,
     /// Entries that were taken out to make room.
     pub(super) recycled: u64,
+    /// Variables that were set when their entries were taken out.
+    pub(super) set_vars: u64,
 }
 
 impl Default for State {

@@ -71,6 +71,9 @@ pub struct Policy {
     pub idle_ns: Option<u64>,
     /// An entry is taken out when any of these variables, a bit for each, was taken.
     pub taken: u32,
+    /// The wide cells that are variables, a bit for each. They are counted if they are set when
+    /// their entry is taken out, as variables of one word are.
+    pub wide_vars: u32,
     /// The entries that were idle for longest are taken out of a map that is nearly full.
     pub recycle: bool,
     /// Returns how many bytes of memory one step of growth may take now.
@@ -290,6 +293,8 @@ pub struct RoomCounts {
     pub expired_set: u64,
     /// Entries that were taken out to make room.
     pub recycled: u64,
+    /// Variables that were set when their entries were taken out, for any reason.
+    pub set_vars: u64,
     /// Bytes of memory that the map takes.
     pub bytes: usize,
 }
@@ -303,8 +308,8 @@ impl fmt::Display for RoomCounts {
             path,
             no_memory,
             expired,
-            expired_set,
             recycled,
+            set_vars,
             bytes,
             ..
         } = self;
@@ -312,7 +317,7 @@ impl fmt::Display for RoomCounts {
         write!(
             f,
             "{places} of {capacity} places, {ahead} ahead, last step {step_ms} ms, path {path} dropped, \
-             no memory {no_memory}, expired {expired} ({expired_set} variables set), recycled {recycled}, \
+             no memory {no_memory}, expired {expired}, recycled {recycled}, {set_vars} variables set, \
              {bytes} bytes"
         )
     }
@@ -1016,9 +1021,12 @@ impl Map {
             half.free(map, between, |_, _| ());
             half.dead += half.entries.len();
         }
-        let mut expired_set = 0;
+        let (mut expired_set, mut set_vars) = (0, 0);
         halves.first.free(&contents, between, |elt, why| {
             let is_expired = why.other() == Some(Other::Expired);
+            if why != Why::Excess {
+                set_vars += elt.set_vars(policy.wide_vars) as u64;
+            }
             // An entry of which a variable was taken has ended, whatever else is set.
             let has_ended = elt.has_unset_var(policy.taken);
             expired_set += u64::from(is_expired && elt.has_set_var() && !has_ended);
@@ -1034,6 +1042,7 @@ impl Map {
         let mut state = self.state.lock();
         state.statistics.step_ns = cycle_ns.unwrap_or(state.statistics.step_ns);
         state.statistics.expired_set += expired_set;
+        state.statistics.set_vars += set_vars;
         drop(state);
         if !tending.lacks_growth(&contents) {
             contents
@@ -1074,6 +1083,7 @@ impl Map {
             expired: statistics.expired,
             expired_set: statistics.expired_set,
             recycled: statistics.recycled,
+            set_vars: statistics.set_vars,
             bytes: of_maps + found,
         })
     }

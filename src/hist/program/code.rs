@@ -149,6 +149,12 @@ impl Program {
         vars.fold(0, |all, var| all | var)
     }
 
+    /// The wide cells of variables that are strings or stacks, a bit for each.
+    pub(in crate::hist) fn wide_vars(&self) -> u32 {
+        let cells = self.wide_stores.iter().map(|store| 1u32 << store.cell);
+        cells.fold(0, |all, cell| all | cell)
+    }
+
     /// Number of stacks in a key that are interned.
     pub(in crate::hist) fn stacks(&self) -> usize {
         let parts = self.interned.iter();

@@ -318,6 +318,9 @@ static void expires(void)
 
 /* --- expire(taken) */
 
+/* Variables that were set when their entries were taken out, as hist_stats tells. */
+#define SET "recycled", "recycled %*u, %ld variables set"
+
 static void taken(void)
 {
 	struct room r;
@@ -332,6 +335,7 @@ static void taken(void)
 	r = read_room(WAKE, "hist_jsonl");
 	ok(r.rows == 2 && has_row(&r, 102) && has_row(&r, 103), "the others stay: %llu rows", r.rows);
 	ok(r.expired_entries == 2 && !r.expired_set, "%llu expired, %llu of them before a variable was taken", r.expired_entries, r.expired_set);
+	ok(await_stat(WAKE, SET, 2) && stat_of(WAKE, SET) == 2, "their other variables were still set: %ld", stat_of(WAKE, SET));
 	free(r.text);
 	adds_up("taken", WAKE, 4, ~0ull);
 	/* An entry that comes again is resolved. */

@@ -249,7 +249,7 @@ static void flow(unsigned long keys)
 		if (now() < looked + 2)
 			continue;
 		looked = now();
-		bytes = stat_of(event, "variables set), recycled", "variables set), recycled %*u, %ld bytes");
+		bytes = stat_of(event, "variables set", "variables set, %ld bytes");
 		if (looked < began + 10)
 			early = bytes > early ? bytes : early;
 		else

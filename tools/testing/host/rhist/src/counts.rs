@@ -126,6 +126,7 @@ pub fn tending(map: &Map) -> Tending {
     let policy = Policy {
         idle_ns: None,
         taken: 0,
+        wide_vars: 0,
         recycle: false,
         max_bytes: || usize::MAX,
         active: Arc::new(Atomic::new(1), GFP_KERNEL).expect("memory"),

@@ -93,6 +93,7 @@ fn map(clauses: Clauses) -> (Map, Tending) {
     let policy = Policy {
         idle_ns: clauses.idle.then_some(4 * SECOND),
         taken: clauses.taken.into(),
+        wide_vars: 0,
         recycle: clauses.recycle,
         max_bytes: || usize::MAX,
         active: kernel::sync::Arc::new(Atomic::new(1), GFP_KERNEL).unwrap(),

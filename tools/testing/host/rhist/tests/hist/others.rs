@@ -607,15 +607,17 @@ fn values_after_growth() {
 /// The line in `hist_stats`.
 #[test]
 fn room() {
-    let hist = small(&sched_waking(), "keys=pid:p=prio", ":expire(1s)");
+    let hist = small(&sched_waking(), "keys=pid:p=prio:c=comm", ":expire(1s)");
     let mut worker = Worker::new(&hist);
     hit(&hist, 1, 1);
     worker.expire(&[2]);
     let room = hist.room().unwrap();
     let bytes = room.bytes;
+    assert_eq!([room.places, room.capacity], [1, 160]);
     assert_eq!(
-        (room.places, room.capacity, room.expired, room.expired_set),
-        (1, 160, 1, 1)
+        [room.expired, room.expired_set, room.set_vars],
+        [1, 1, 2],
+        "a number and a string"
     );
     let counts = RoomCounts {
         step_ns: 38_999_999,
@@ -627,7 +629,7 @@ fn room() {
         counts.to_string(),
         format!(
             "1 of 160 places, 159 ahead, last step 38 ms, path 2 dropped, no memory 0, \
-             expired 1 (1 variables set), recycled 5, {bytes} bytes"
+             expired 1, recycled 5, 2 variables set, {bytes} bytes"
         )
     );
     assert!(bytes > 128 * 8);

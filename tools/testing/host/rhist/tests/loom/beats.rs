@@ -30,6 +30,7 @@ fn map_and_worker(bits: u32, room: Room) -> (Arc<Map>, Tending) {
     let policy = Policy {
         idle_ns: None,
         taken: room.forgets.into(),
+        wide_vars: 0,
         recycle: false,
         max_bytes: || usize::MAX,
         active: sync::Arc::new(Atomic::new(1), GFP_KERNEL).unwrap(),
