@@ -15,6 +15,7 @@ use kernel::{
 use super::{
     buckets::Buckets,
     program::Cell,
+    spec::Room,
     stacks::Stacks,
     Code,
     Spec, //
@@ -29,6 +30,7 @@ use crate::{
     map::{
         Cpus,
         Generation,
+        HitCounts,
         Loss,
         Map,
         Request,
@@ -266,6 +268,14 @@ impl Histogram {
     /// The control groups whose ids it has stored; `None` if it stores none.
     pub fn groups(&self) -> Option<&Groups> {
         self.groups.as_ref()
+    }
+
+    /// Where its hits were counted so far: see [`Map::hit_counts`]. `None`: its trigger lacks
+    /// clauses that make room for new keys.
+    pub fn hit_counts(&self, check_signal: &dyn Fn() -> Result) -> Result<Option<HitCounts>> {
+        let has_room = self.spec.room() != Room::default();
+        let counts = has_room.then(|| self.map.hit_counts(check_signal));
+        counts.transpose()
     }
 
     /// The room in it: see [`Map::room`].

@@ -207,6 +207,7 @@ pub use tend::{
     ELEMENT_SHIFT, //
 };
 pub use totals::{
+    HitCounts,
     PerMap,
     Totals, //
 };
@@ -294,24 +295,42 @@ impl Map {
     /// an element. Visits all slots. Task context, may sleep. Fails with the error of
     /// `check_signal`, which is called now and then.
     pub fn hits(&self, check_signal: &dyn Fn() -> Result) -> Result<u64> {
+        let counts = self.whole(|_| self.count_hits(check_signal))?;
+        Ok(counts.hits())
+    }
+
+    /// [`Map::hits`], by where they were counted, with drops and unresolved hits.
+    pub fn hit_counts(&self, check_signal: &dyn Fn() -> Result) -> Result<HitCounts> {
         self.whole(|_| {
-            let contents = self.contents();
-            let mut hits = 0u64;
-            for other in contents.others() {
-                hits = hits.wrapping_add(self.view().column(false, other, 0));
-            }
-            let mut begin = 0;
-            while contents.slot(begin).is_some() {
-                check_signal()?;
-                let view = self.view();
-                let slots = (begin..begin + BATCH).map_while(|slot| contents.slot(slot));
-                for entry in slots.flatten() {
-                    hits = hits.wrapping_add(view.column(false, entry, 0));
-                }
-                begin += BATCH;
-            }
-            Ok(hits)
+            let counts = self.count_hits(check_signal)?;
+            let view = self.view();
+            Ok(HitCounts {
+                dropped: view.drops(false),
+                unresolved: view.loss(false, Loss::Unresolved),
+                ..counts
+            })
         })
+    }
+
+    /// The hits of all entries and of `other`, while the map is held.
+    fn count_hits(&self, check_signal: &dyn Fn() -> Result) -> Result<HitCounts> {
+        let contents = self.contents();
+        let mut counts = HitCounts::default();
+        for (hits, other) in counts.others.iter_mut().zip(contents.others()) {
+            *hits = self.view().column(false, other, 0);
+        }
+        let mut begin = 0;
+        while contents.slot(begin).is_some() {
+            check_signal()?;
+            let view = self.view();
+            let slots = (begin..begin + BATCH).map_while(|slot| contents.slot(slot));
+            for entry in slots.flatten() {
+                let hits = view.column(false, entry, 0);
+                counts.entries = counts.entries.wrapping_add(hits);
+            }
+            begin += BATCH;
+        }
+        Ok(counts)
     }
 
     /// The counts so far: see [`Held::totals`].

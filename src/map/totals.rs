@@ -2,7 +2,10 @@
 
 //! Totals: the columns of elements, folded over all CPUs, and the losses.
 
-use core::ops::Range;
+use core::{
+    fmt,
+    ops::Range, //
+};
 
 use kernel::{
     alloc::Flags,
@@ -17,6 +20,7 @@ use super::{
         Loss,
         Move, //
     },
+    others::Other,
     shared::Shared, //
 };
 use crate::sync::Load;
@@ -38,6 +42,44 @@ impl<T> PerMap<T> {
     /// The values, the map's first.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         Iterator::chain([&mut self.first].into_iter(), &mut self.second)
+    }
+}
+
+/// Where the hits of a map were counted, for its statistics: each once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HitCounts {
+    /// Hits of entries.
+    pub entries: u64,
+    /// Hits without an entry: of each [`Other`], in the order of their numbers.
+    pub others: [u64; Other::ALL.len()],
+    /// Hits that were dropped.
+    pub dropped: u64,
+    /// Hits that were ignored, since a variable was not set.
+    pub unresolved: u64,
+}
+
+impl HitCounts {
+    /// Hits of all entries and of `other`.
+    pub fn hits(&self) -> u64 {
+        let others = self.others.iter().copied();
+        others.fold(self.entries, u64::wrapping_add)
+    }
+}
+
+impl fmt::Display for HitCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hits = self.hits();
+        let Self {
+            entries,
+            others: [folded, expired, recycled],
+            dropped,
+            unresolved,
+        } = self;
+        write!(
+            f,
+            "{hits} hits, {entries} of entries, {folded} folded, {expired} expired, {recycled} recycled, \
+             {dropped} dropped, {unresolved} unresolved"
+        )
     }
 }
 

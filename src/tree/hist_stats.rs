@@ -97,6 +97,9 @@ impl FileOps<Tree> for HistStatsOps {
                     groups.refused()
                 ))?;
             }
+            if let Some(hits) = histogram.hit_counts(&cpu::yield_unless_killed)? {
+                line(format_args!("{hits}"))?;
+            }
             match histogram.room() {
                 Some(room) => line(format_args!("room: {room}")),
                 None => Ok(()),

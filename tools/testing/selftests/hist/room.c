@@ -97,6 +97,24 @@ static unsigned long long other_amounts(const struct room *r)
 	return r->folded.amount + r->expired.amount + r->recycled.amount;
 }
 
+/* The line of hits in hist_stats has the numbers of hist_jsonl. These may change between both. */
+static bool has_line(const char *event)
+{
+	bool has = false;
+
+	for (int i = 0; i < 50 && !has; i++) {
+		struct room r = read_room(event, "hist_jsonl");
+		char *text = slurp(pathf("%s/hist_stats", tracing_dir()));
+
+		has = text && strstr(text, pathf("hist 1: %llu hits, %llu of entries, %llu folded, %llu expired, %llu recycled, "
+						 "%llu dropped, %llu unresolved\n", r.p.hits, r.hits, r.folded.hits,
+						 r.expired.hits, r.recycled.hits, r.p.dropped, r.p.unresolved));
+		free(text);
+		free(r.text);
+	}
+	return has;
+}
+
 /* Rows and `other` have all events, and the sum of the amounts, unless that is ~0. */
 static void adds_up(const char *name, const char *event, unsigned long long events, unsigned long long amount)
 {
@@ -108,6 +126,7 @@ static void adds_up(const char *name, const char *event, unsigned long long even
 		note("hits %llu, sum %llu, unresolved %llu, rejected %llu", r.p.hits, sum, r.p.unresolved, r.p.rejected);
 	if (amount != ~0ull)
 		ok(r.amount + other_amounts(&r) == amount, "%s: amounts %llu + %llu are %llu", name, r.amount, other_amounts(&r), amount);
+	ok(has_line(event), "%s: hist_stats tells the same", name);
 	free(r.text);
 }
 

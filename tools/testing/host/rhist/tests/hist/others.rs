@@ -25,6 +25,7 @@ use serde_json::Value;
 use super::events::*;
 use super::intervals;
 use super::jsonl;
+use super::world::switch;
 use super::world::Moment;
 use super::world::World;
 use super::world::NOW;
@@ -81,6 +82,24 @@ fn jsonl(hist: &Arc<Histogram>) -> jsonl::Said {
 /// The trailer of the `hist_jsonl` file.
 fn trailer(hist: &Arc<Histogram>) -> Value {
     jsonl(hist).trailer
+}
+
+/// Checks the line of hits in `hist_stats`: it has the numbers of the trailer.
+fn check_counts(hist: &Arc<Histogram>) {
+    let said = jsonl(hist);
+    let number = |value: &Value| value.as_u64().unwrap_or(0);
+    let [folded, expired, recycled] = ["folded", "expired", "recycled"]
+        .map(|kind| number(&said.trailer["other"][kind]["hitcount"]));
+    let [hits, dropped, unresolved] =
+        ["hits", "dropped", "unresolved"].map(|name| number(&said.trailer[name]));
+    let entries: u64 = said.column("values", 0).iter().map(number).sum();
+    assert_eq!(
+        hist.hit_counts(&|| Ok(())).unwrap().unwrap().to_string(),
+        format!(
+            "{hits} hits, {entries} of entries, {folded} folded, {expired} expired, {recycled} recycled, \
+             {dropped} dropped, {unresolved} unresolved"
+        )
+    );
 }
 
 /// The `hist_delta_jsonl` file of an interval.
@@ -371,6 +390,7 @@ fn expired() {
     assert_eq!(counts(&expired["values"][4]["positive"]), [2, 1]);
     assert_eq!(said.trailer["expired_entries"], 1);
     assert_eq!(said.trailer["hits"], hist.hits());
+    check_counts(&hist);
 
     // Hits of new keys while it is full are added to these.
     (1..=SIZE * 2).for_each(|pid| hit(&hist, pid, 7));
@@ -396,6 +416,7 @@ fn expired() {
         [format!("Folded: {folded}"), "Expired: 3".into()]
     );
     assert_eq!(said.trailer["hits"], hist.hits());
+    check_counts(&hist);
 }
 
 /// Entries that give way to others are a kind of their own.
@@ -416,6 +437,7 @@ fn recycled() {
     assert_eq!(hits + said.entries.len() as u64, 400);
     assert!(hits > 200);
     assert_eq!(totals(&hist).last().unwrap(), &format!("Recycled: {hits}"));
+    check_counts(&hist);
 }
 
 /// A reader gets in `other` the hits that it has not read of an entry that is taken out: also if it
@@ -604,7 +626,37 @@ fn values_after_growth() {
     );
 }
 
-/// The line in `hist_stats`.
+/// The line of hits in `hist_stats`, of triggers with any clause that makes room.
+#[test]
+fn hit_counts() {
+    let params = "hist:keys=next_prio:on(next_pid):x=$p:size=128";
+    let counts = |clauses: &str| {
+        let world = World::usual();
+        world.add("sched_waking", "hist:keys=pid:p=prio");
+        world.add("sched_switch", &format!("{params}{clauses}"));
+        wake(&world, 5, 1, TASK);
+        for n in 1..=300i32 {
+            // The variable of process 6 is not set.
+            let pid = if n <= 200 { 5 } else { 6 };
+            let record = switch((b"before", 1), (b"after", pid));
+            world.hit("sched_switch", &record.put(60, &n.to_ne_bytes()), NOW);
+        }
+        let counts = world.histogram("sched_switch", 0).hit_counts(&|| Ok(()));
+        counts.unwrap().map(|counts| counts.to_string())
+    };
+    let expected = |entries: u64, folded: u64, dropped: u64| {
+        Some(format!(
+            "{} hits, {entries} of entries, {folded} folded, 0 expired, 0 recycled, {dropped} dropped, 100 unresolved",
+            entries + folded
+        ))
+    };
+    assert_eq!(counts(""), None);
+    assert_eq!(counts(":full(other)"), expected(128, 72, 0));
+    assert_eq!(counts(":expire(1h)"), expected(160, 0, 40));
+    assert_eq!(counts("..512"), expected(200, 0, 0));
+}
+
+/// The line of its room in `hist_stats`.
 #[test]
 fn room() {
     let hist = small(&sched_waking(), "keys=pid:p=prio:c=comm", ":expire(1s)");

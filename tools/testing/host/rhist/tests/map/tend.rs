@@ -33,6 +33,7 @@ use rhist::map::Cpus;
 use rhist::map::Elt;
 use rhist::map::Extreme;
 use rhist::map::Hash;
+use rhist::map::HitCounts;
 use rhist::map::Interval;
 use rhist::map::Loss;
 use rhist::map::Map;
@@ -524,9 +525,17 @@ impl World {
             assert_eq!(keys.len(), contents.len());
         }
         let rows = contents.elts().chain(contents.others());
-        let hits: u64 = rows.map(|elt| totals.first.column(elt.number(), 0)).sum();
-        assert_eq!(counts::hits(&self.map), hits);
-        assert_eq!(self.map.drops(), totals.first.drops(&contents));
+        let hits = |elt: Elt<'_>| totals.first.column(elt.number(), 0);
+        assert_eq!(counts::hits(&self.map), rows.map(hits).sum());
+        let dropped = totals.first.drops(&contents);
+        assert_eq!(self.map.drops(), dropped);
+        let expected = HitCounts {
+            entries: contents.elts().map(hits).sum(),
+            others: Other::ALL.map(|other| contents.other(other).map_or(0, hits)),
+            dropped,
+            unresolved: 0,
+        };
+        assert_eq!(self.map.hit_counts(&|| Ok(())), Ok(expected));
         for reader in &mut *self.readers.borrow_mut() {
             if reader.taken.is_some() {
                 continue;
