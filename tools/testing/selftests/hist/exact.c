@@ -324,6 +324,8 @@ static void play(const struct load *load)
 	}
 	ok(!bad, "%s: %d readers, for each the sum of its intervals is the histogram", load->name, READERS);
 	ok(!uneven, "%s: hits, dropped, unresolved and rejected ones are the %lu events", load->name, fired[0]);
+	if (strstr(load->triggers[0], " if "))
+		ok(p.rejected, "%s: %llu of them were rejected by the filter", load->name, p.rejected);
 	ok(rounds >= 3 * READERS && waits >= 3, "%s: %lu rounds, %lu intervals, one reader waited %lu times by poll()", load->name,
 	   rounds, intervals, waits);
 	if (p.forgets && !load->clears)
@@ -367,7 +369,7 @@ int main(void)
 		  .triggers = { "hist:keys=level:vals=amount,level.max:size=512", "hist:keys=key:vals=amount:size=128" },
 		  .clears = "hist:keys=level:vals=amount,level.max:size=512:clear" },
 		{ .name = "maps that grow", .event = WAKE, .keys = 100, .drift = 600,
-		  .triggers = { "hist:keys=level:vals=amount,level.min,level.max:size=128..65536",
+		  .triggers = { "hist:keys=level:vals=amount,level.min,level.max:size=128..65536 if level & 3",
 				"hist:keys=level:vals=level.dist,amount.max:size=128..8192" } },
 		{ .name = "a map that grows and forgets", .event = WAKE, .keys = 100, .drift = 600,
 		  .triggers = { "hist:keys=level:vals=amount,level.min,level.max,level.dist:size=128..65536:expire(1s)" } },

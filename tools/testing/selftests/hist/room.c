@@ -407,6 +407,41 @@ static void recycles(void)
 	done(WAKE);
 }
 
+/* --- set_event_pid */
+
+/* Hits of tasks that it leaves out are in no row, not in `other`, and no losses. */
+static void selects(void)
+{
+	const char *list = pathf("%s/set_event_pid", kernel_dir());
+	unsigned long long events = 0, amount = 0;
+	int status = -1;
+	pid_t child;
+
+	add_trigger(WAKE, "hist:keys=level:vals=amount:size=128..256:expire(1s):full(other)");
+	for (int round = 0; round < 3; round++) {
+		/* In the second round only this task counts. */
+		int error = round == 1 ? append(list, pathf("%d\n", getpid())) : 0;
+
+		if (error)
+			die("set_event_pid: %s", errno_name(error));
+		child = fork();
+		if (!child) {
+			fire(5000 * round, 300);
+			_exit(0);
+		}
+		if (waitpid(child, &status, 0) != child || status)
+			die("a task that fires events: %d", status);
+		fire(5000 * round + 200, 500);
+		events += 500 + (round == 1 ? 0 : 300);
+		amount += amounts(5000 * round + 200, 500) + (round == 1 ? 0 : amounts(5000 * round, 300));
+		adds_up(round == 1 ? "set_event_pid" : "all tasks", WAKE, events, amount);
+		truncate_file(list);
+	}
+	ok(wait_for_rows(WAKE, 0, 8) >= 0, "and when they expire");
+	adds_up("all expired", WAKE, events, amount);
+	done(WAKE);
+}
+
 /* --- readers of intervals */
 
 static void intervals(void)
@@ -470,6 +505,7 @@ int main(void)
 	expires();
 	taken();
 	recycles();
+	selects();
 	intervals();
 	shares();
 	unload_events();
