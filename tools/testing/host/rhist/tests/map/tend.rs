@@ -715,6 +715,29 @@ fn a_burst_at_each_step() {
     }
 }
 
+/// The time of the last step is from its begin to its end, with the grace periods between.
+#[test]
+fn the_time_of_a_step() {
+    let (map, mut tending) = growing(2, 6);
+    insert(&map, 0..5);
+    assert_eq!(map.room().unwrap().step_ns, 0);
+    let mut now = SECOND;
+    loop {
+        match map.beat(&mut tending, now, || ()) {
+            Beat::At(_) => break,
+            Beat::Again => (),
+            Beat::GracePeriod(retired) => {
+                drop(retired);
+                rcu::synchronize_rcu();
+                now += SECOND / 100;
+            }
+        }
+    }
+    let room = map.room().unwrap();
+    assert_eq!((room.capacity, room.step_ns), (64, SECOND / 50));
+    assert!(room.to_string().contains(", last step 20 ms, "), "{room}");
+}
+
 /// Without memory the map stays as large as it is, drops what finds no place, and grows later.
 #[test]
 fn growth_without_memory() {
