@@ -101,15 +101,13 @@ pub enum Loss {
     Unresolved,
     /// A variable or an action of the hit: too many contexts work on the same cell, or are nested.
     Missed,
-    /// One of the drops: the worker lacks memory for more places.
+    /// The place of a hit that is a drop, or folded: the worker lacks memory for more places.
     NoMemory,
-    /// One of the drops: all slots on the path of the key are full.
-    Path,
 }
 
 impl Loss {
     /// Number of kinds.
-    pub(super) const KINDS: usize = 5;
+    pub(super) const KINDS: usize = 4;
 }
 
 /// Where the counts go of an element that is taken out.

@@ -90,16 +90,6 @@ pub(super) struct Index {
     request: Option<Arc<Request>>,
 }
 
-/// Why the hits of a key lack an element.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u32)]
-pub(super) enum NoPlace {
-    /// All places were taken when it was inserted.
-    Taken,
-    /// All slots on its path are full.
-    Path,
-}
-
 /// How a key is looked for on its path.
 trait Mode: Copy {
     /// A missing key is inserted, and a going entry is rescued.
@@ -301,18 +291,18 @@ impl Index {
         match self.first_slot(hash, key) {
             FirstSlot::Hit(number) => Some(number),
             FirstSlot::Empty => None,
-            FirstSlot::Other => self.find_on_path(key, hash, Lookup).ok(),
+            FirstSlot::Other => self.find_on_path(key, hash, Lookup),
         }
     }
 
-    /// Finds the element of `key`, or inserts one. Fails if all places are taken, or the
-    /// hits of this key are drops. Any context.
+    /// Finds the element of `key`, or inserts one. `None`: it finds no place, or its hits are
+    /// drops. Any context.
     #[inline(always)]
-    pub(super) fn insert(&self, preempt: PreemptOff<'_>, key: impl Key) -> Result<u32, NoPlace> {
+    pub(super) fn insert(&self, preempt: PreemptOff<'_>, key: impl Key) -> Option<u32> {
         let hash = self.hash.of(key.words());
         // Most keys are in the first slot of their path.
         match Slot::counting(self.table.home(hash).acquire()) {
-            Some(word) if self.is(word, hash, key) => Ok(word.number()),
+            Some(word) if self.is(word, hash, key) => Some(word.number()),
             _ => self.find_on_path(key, hash, preempt),
         }
     }
@@ -320,26 +310,22 @@ impl Index {
     /// [`Index::insert`] without the test of the first slot, for a key that the caller has not
     /// found there. Any context.
     #[inline(always)]
-    pub(super) fn insert_on_path(
-        &self,
-        preempt: PreemptOff<'_>,
-        key: impl Key,
-    ) -> Result<u32, NoPlace> {
+    pub(super) fn insert_on_path(&self, preempt: PreemptOff<'_>, key: impl Key) -> Option<u32> {
         self.find_on_path(key, self.hash.of(key.words()), preempt)
     }
 
     /// Finds the element of `key` on its path. The first slot is loaded once more: to pass its word
     /// on would cost hits that find their key there.
     #[inline(never)]
-    fn find_on_path<M: Mode>(&self, key: impl Key, hash: u64, mode: M) -> Result<u32, NoPlace> {
+    fn find_on_path<M: Mode>(&self, key: impl Key, hash: u64, mode: M) -> Option<u32> {
         let end = match self.find_known(&self.table, key, hash) {
-            Ok(number) => return Ok(number),
+            Ok(number) => return Some(number),
             Err(end) => end,
         };
         if end.raw == SEALED {
             if let Some(next) = &self.next {
                 if let Ok(number) = self.find_known(next, key, hash) {
-                    return Ok(number);
+                    return Some(number);
                 }
             }
         }
@@ -392,11 +378,11 @@ impl Index {
         key: impl Key,
         hash: u64,
         mode: M,
-    ) -> Result<u32, NoPlace> {
+    ) -> Option<u32> {
         let word = Slot::from_raw(slot.acquire());
         let going = word.filter(|word| word.state() == SlotState::Going);
         match going.filter(|&word| self.is(word, hash, key)) {
-            Some(word) if word.rescue(slot) => Ok(word.number()),
+            Some(word) if word.rescue(slot) => Some(word.number()),
             _ => self.find_behind(0, key, hash, mode),
         }
     }
@@ -411,15 +397,19 @@ impl Index {
         key: impl Key,
         hash: u64,
         mode: M,
-    ) -> Result<u32, NoPlace> {
+    ) -> Option<u32> {
         let mut is_path_full = false;
         'tables: for table in self.tables() {
             for slot in table.path_behind(mem::take(&mut passed), hash) {
                 let raw = match slot.acquire() {
                     EMPTY if !M::INSERTS => EMPTY,
-                    // A full path ends without a seal. Behind it, too, the next table takes keys
-                    // only when it is open: the pool has the places then.
-                    EMPTY if is_path_full && table.opens_at().is_none() => break 'tables,
+                    EMPTY if is_path_full => {
+                        self.ask_for_path();
+                        // A full path ends without a seal. Behind it, too, the next table takes
+                        // keys only when it is open: the pool has the places then.
+                        table.opens_at()?;
+                        self.fill(table, slot, mode, hash, key)
+                    }
                     EMPTY => self.fill(table, slot, mode, hash, key),
                     raw => raw,
                 };
@@ -430,25 +420,25 @@ impl Index {
                         is_path_full = false;
                         continue 'tables;
                     }
-                    None => return Err(NoPlace::Taken),
+                    None => return None,
                 };
                 // A dead one has another length.
                 if !self.is(word, hash, key) {
                     continue;
                 }
                 match word.state() {
-                    SlotState::New | SlotState::Entry => return Ok(word.number()),
+                    SlotState::New | SlotState::Entry => return Some(word.number()),
                     SlotState::Going if M::INSERTS && !word.rescue(slot) => (),
-                    SlotState::Going => return Ok(word.number()),
-                    SlotState::Excess | SlotState::Dead => return Err(NoPlace::Taken),
+                    SlotState::Going => return Some(word.number()),
+                    SlotState::Excess | SlotState::Dead => return None,
                 }
             }
             is_path_full = true;
         }
         if M::INSERTS {
-            self.ask(Request::PATH);
+            self.ask_for_path();
         }
-        Err(NoPlace::Path)
+        None
     }
 
     /// Finds the element of a key of one word, or inserts one, also while all places are taken.
@@ -456,7 +446,7 @@ impl Index {
     /// has this key.
     pub(super) fn insert_from_worker(&self, key: u64) -> Option<u32> {
         let hash = self.hash.of(iter::once(key));
-        self.find_on_path(key, hash, Worker).ok()
+        self.find_on_path(key, hash, Worker)
     }
 
     /// The first word of the key of the element with this number.
@@ -518,6 +508,14 @@ impl Index {
     fn ask(&self, what: u32) {
         if let Some(request) = &self.request {
             request.ask(what);
+        }
+    }
+
+    /// Asks the worker for a table in which the path of a new key has room. Any context.
+    #[cold]
+    fn ask_for_path(&self) {
+        if let Some(request) = &self.request {
+            request.ask_for_path();
         }
     }
 

@@ -8,10 +8,7 @@ use super::{
     counters::Loss,
     elt::Elt,
     generation::Generation,
-    index::{
-        FirstSlot,
-        NoPlace, //
-    },
+    index::FirstSlot,
     keys::{
         ByteKey,
         Key,
@@ -32,7 +29,7 @@ impl Generation {
     pub fn insert<'a>(&'a self, preempt: PreemptOff<'_>, key: &[u8]) -> Option<Elt<'a>> {
         match ByteKey::new(key, self.index.keys.size()) {
             Some(key) => self.insert_key(preempt, key),
-            None => self.without_place(preempt, NoPlace::Taken),
+            None => self.without_place(preempt),
         }
     }
 
@@ -47,7 +44,7 @@ impl Generation {
     pub fn insert_words<'a>(&'a self, preempt: PreemptOff<'_>, key: &[u64]) -> Option<Elt<'a>> {
         match WordKey::new(key, self.index.keys.width()) {
             Some(key) => self.insert_key(preempt, key),
-            None => self.without_place(preempt, NoPlace::Taken),
+            None => self.without_place(preempt),
         }
     }
 
@@ -98,17 +95,20 @@ impl Generation {
     }
 
     #[inline(always)]
-    fn elt_or_loss(&self, preempt: PreemptOff<'_>, found: Result<u32, NoPlace>) -> Option<Elt<'_>> {
+    fn elt_or_loss(&self, preempt: PreemptOff<'_>, found: Option<u32>) -> Option<Elt<'_>> {
         match found {
-            Ok(number) => Some(Elt::new(self, number)),
-            Err(why) => self.without_place(preempt, why),
+            Some(number) => Some(Elt::new(self, number)),
+            None => self.without_place(preempt),
         }
     }
 
     /// The element for a hit whose key lacks a place: [`Other::Folded`], in which its variables are
     /// lost. `None`: it is a drop.
     #[cold]
-    fn without_place(&self, preempt: PreemptOff<'_>, why: NoPlace) -> Option<Elt<'_>> {
+    fn without_place(&self, preempt: PreemptOff<'_>) -> Option<Elt<'_>> {
+        if self.index.has_no_memory() {
+            self.counters.lose(preempt, Loss::NoMemory);
+        }
         if self.index.pool.room().folds {
             for _ in 0..self.index.vars.width() {
                 self.counters.lose(preempt, Loss::Missed);
@@ -116,12 +116,6 @@ impl Generation {
             return Some(Elt::new(self, Other::Folded.number()));
         }
         self.counters.lose(preempt, Loss::Dropped);
-        if why == NoPlace::Path {
-            self.counters.lose(preempt, Loss::Path);
-        }
-        if self.index.has_no_memory() {
-            self.counters.lose(preempt, Loss::NoMemory);
-        }
         None
     }
 

@@ -23,13 +23,15 @@ pub struct Request {
     asked: [Atomic<u32>; Request::KINDS],
     /// 1 if the worker lacks memory for it.
     no_memory: Atomic<u32>,
+    /// Hits that found all slots on the path of a new key full.
+    full_paths: Atomic<u64>,
     wake: KBox<dyn Wake>,
 }
 
 impl Request {
     /// The next table: the first one takes no more keys.
     pub const GROW: u32 = 1 << 0;
-    /// The next table: all slots of a key's path are full.
+    /// The next table: all slots on the path of a new key are full.
     pub const PATH: u32 = 1 << 1;
     /// A sweep for idle entries: most places are taken.
     pub const SWEEP: u32 = 1 << 2;
@@ -43,6 +45,7 @@ impl Request {
         Self {
             asked: core::array::from_fn(|_| Atomic::new(0)),
             no_memory: Atomic::new(0),
+            full_paths: Atomic::new(0),
             wake,
         }
     }
@@ -60,6 +63,18 @@ impl Request {
         if is_new {
             self.wake.wake();
         }
+    }
+
+    /// Counts a hit that found all slots on the path of a new key full, and asks for
+    /// [`Request::PATH`]. Any context.
+    pub(super) fn ask_for_path(&self) {
+        self.full_paths.fetch_add(1, Relaxed);
+        self.ask(Self::PATH);
+    }
+
+    /// Number of hits that found all slots on the path of a new key full.
+    pub fn full_paths(&self) -> u64 {
+        self.full_paths.load(Relaxed)
     }
 
     /// Returns the bits of `what` that were asked for since they were taken. Called by the worker,

@@ -283,9 +283,9 @@ pub struct RoomCounts {
     pub ahead: u32,
     /// How long the last step took, in nanoseconds; 0 before the first one.
     pub step_ns: u64,
-    /// Hits that were dropped because their path was full.
+    /// Hits of new keys that found all slots on their path full.
     pub path: u64,
-    /// Hits that were dropped while memory was lacking.
+    /// Hits that found no place while memory was lacking.
     pub no_memory: u64,
     /// Entries that were taken out because they were idle, or a variable of theirs was taken.
     pub expired: u64,
@@ -316,7 +316,7 @@ impl fmt::Display for RoomCounts {
         let step_ms = self.step_ns / 1_000_000;
         write!(
             f,
-            "{places} of {capacity} places, {ahead} ahead, last step {step_ms} ms, path {path} dropped, \
+            "{places} of {capacity} places, {ahead} ahead, last step {step_ms} ms, path full {path}, \
              no memory {no_memory}, expired {expired}, recycled {recycled}, {set_vars} variables set, \
              {bytes} bytes"
         )
@@ -1066,19 +1066,20 @@ impl Map {
         let view = self.view();
         let statistics = view.state.statistics;
         let banks = 1 + usize::from(view.state.intervals.is_some());
-        let [path, no_memory] = [Loss::Path, Loss::NoMemory].map(|loss| view.loss(false, loss));
+        let no_memory = view.loss(false, Loss::NoMemory);
         drop(view);
         let of_maps: usize = contents.maps().map(|map| map.bytes(banks)).sum();
         let found = match pool.room().forgets {
             true => contents.elements() * size_of::<Found>(),
             false => 0,
         };
+        let requests = contents.maps().filter_map(|map| map.index.request());
         Some(RoomCounts {
             places,
             capacity,
             ahead: capacity.saturating_sub(places),
             step_ns: statistics.step_ns,
-            path,
+            path: requests.map(Request::full_paths).sum(),
             no_memory,
             expired: statistics.expired,
             expired_set: statistics.expired_set,

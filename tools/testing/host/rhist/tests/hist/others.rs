@@ -680,7 +680,7 @@ fn room() {
     assert_eq!(
         counts.to_string(),
         format!(
-            "1 of 160 places, 159 ahead, last step 38 ms, path 2 dropped, no memory 0, \
+            "1 of 160 places, 159 ahead, last step 38 ms, path full 2, no memory 0, \
              expired 1, recycled 5, 2 variables set, {bytes} bytes"
         )
     );

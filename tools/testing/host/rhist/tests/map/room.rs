@@ -141,7 +141,7 @@ fn first_chunk<const N: usize>(mut keys: impl Iterator<Item = u64>) -> [u64; N] 
 }
 
 /// A full path goes on in the next table, without a seal: keys are found there, and inserted when
-/// it is open.
+/// it is open. A new key asks for growth and is counted, a known one is not.
 #[test]
 fn a_full_path_goes_on_in_the_next_table() {
     let world = World::with_next(SHORT);
@@ -153,42 +153,53 @@ fn a_full_path_goes_on_in_the_next_table() {
         world.map.contents().lookup(&key(b)).map(|elt| elt.number()),
         None
     );
-    assert_eq!(world.map.losses(Loss::Path), 1);
-    assert_eq!(world.request.take(u32::MAX), Request::PATH);
+    let asked = || (world.request.take(u32::MAX), world.request.full_paths());
+    assert_eq!(asked(), (Request::PATH, 1));
     world.map.open_next();
     let number = world.hit(b).unwrap();
+    assert_eq!(asked(), (Request::PATH, 2));
+    assert_eq!(world.hit(b), Some(number));
     let contents = world.map.contents();
     assert_eq!(contents.lookup(&key(b)).unwrap().number(), number);
     // The first table still takes keys whose path has an empty slot.
     assert!(world.hit(elsewhere.unwrap()).is_some());
     assert_eq!((0..4).filter_map(|slot| contents.slot(slot)?).count(), 2);
-    assert_eq!(world.request.take(u32::MAX), 0);
     assert_eq!(world.replace(), 0);
     assert_eq!(world.hit(b), Some(number));
-    assert_eq!((world.hits(a), world.hits(b)), (1, 2));
-    assert_eq!((world.map.drops(), world.map.losses(Loss::Path)), (1, 1));
+    assert_eq!(asked(), (0, 2));
+    assert_eq!((world.hits(a), world.hits(b)), (1, 3));
+    assert_eq!(world.map.drops(), 1);
 }
 
 fn home_of(key: u64) -> u64 {
     Hash::new(1).of([key].into_iter()) >> 62
 }
 
-/// If the path is full in the last table, the hits are drops, and counted as that.
+/// If the path is full in the last table, hits are drops or folded, and both losses are counted.
 #[test]
-fn a_full_path_without_a_next_table_drops() {
-    let world = World::new(SHORT, FIXED);
-    let [a, b] = first_chunk(colliding());
-    assert!(world.hit(a).is_some());
-    assert_eq!(world.hit(b), None);
-    world.request.set_no_memory(true);
-    assert_eq!(world.hit(b), None);
-    assert_eq!(world.map.losses(Loss::Path), 2);
-    assert_eq!(world.map.losses(Loss::NoMemory), 1);
-    assert_eq!(world.map.drops(), 2);
-    // A lookup asks for nothing.
-    world.request.take(u32::MAX);
-    assert!(world.map.contents().lookup(&key(b)).is_none());
-    assert_eq!(world.request.take(u32::MAX), 0);
+fn a_full_path_without_a_next_table() {
+    for folds in [false, true] {
+        let room = Room {
+            others: folds,
+            folds,
+            ..FIXED
+        };
+        let world = World::new(SHORT, room);
+        let [a, b] = first_chunk(colliding());
+        assert!(world.hit(a).is_some());
+        assert_eq!(world.hit(b).is_some(), folds);
+        world.request.set_no_memory(true);
+        assert_eq!(world.hit(b).is_some(), folds);
+        assert_eq!(world.request.full_paths(), 2);
+        assert_eq!(world.map.losses(Loss::NoMemory), 1);
+        assert_eq!(world.map.drops(), if folds { 0 } else { 2 });
+        assert_eq!(hits(&world.map) + world.map.drops(), 3);
+        // A lookup asks for nothing.
+        world.request.take(u32::MAX);
+        assert!(world.map.contents().lookup(&key(b)).is_none());
+        assert_eq!(world.request.take(u32::MAX), 0);
+        assert_eq!(world.request.full_paths(), 2);
+    }
 }
 
 /// A hit finds a going entry and makes it an entry again; a lookup finds it, too, and does not.

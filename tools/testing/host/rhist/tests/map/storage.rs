@@ -268,8 +268,8 @@ fn extensions_share_their_elements() {
     }
     // Hits of both generations count in the same numbers, and lose in the same ones.
     assert!(hit_with(&map, 1, &key(3), &[1, 1, 1]));
-    contents.lose(cpu.preempt(), Loss::Path);
-    last.lose(cpu.preempt(), Loss::Path);
+    contents.lose(cpu.preempt(), Loss::Missed);
+    last.lose(cpu.preempt(), Loss::Missed);
     last.lose(cpu.preempt(), Loss::NoMemory);
     let (old, new) = (counts::totals(&map).first, last.totals());
     for &number in &numbers {
@@ -279,7 +279,7 @@ fn extensions_share_their_elements() {
     }
     for totals in [&old, &new] {
         assert_eq!(totals.column(numbers[3], 1), 3 + 1);
-        let losses = [Loss::Dropped, Loss::Path, Loss::NoMemory];
+        let losses = [Loss::Dropped, Loss::Missed, Loss::NoMemory];
         assert_eq!(losses.map(|loss| totals.loss(loss)), [0, 2, 1]);
     }
     for nth in contents.elements() as u32..last.elements() as u32 {
