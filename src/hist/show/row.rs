@@ -480,7 +480,10 @@ impl<'a> Row<'a> {
         let (sum, totals) = (self.columns[column], &self.totals[column]);
         Some(match field.modifier {
             Some(ModifierKind::Percent) => ValueCell::Percent(hundredths(sum, totals.total)),
-            Some(ModifierKind::Graph) => ValueCell::Graph(hundredths(sum, totals.max)),
+            // The largest entry has the longest bar, also if `other` is many times as large.
+            Some(ModifierKind::Graph) => {
+                ValueCell::Graph(hundredths(sum.min(totals.max), totals.max))
+            }
             Some(ModifierKind::Hex) => ValueCell::Hex(sum),
             Some(modifier) if modifier.is_statistic() => match self.distribution(n) {
                 Some(distribution) => ValueCell::Distribution(distribution),

@@ -206,7 +206,7 @@ fn without_a_clause() {
     }
 }
 
-/// Percentages are of all hits; an entry has the longest bar.
+/// Percentages are of all hits; an entry has the longest bar, if one is left.
 #[test]
 fn percent_and_graph() {
     let event = sched_waking();
@@ -234,6 +234,12 @@ fn percent_and_graph() {
         last.ends_with(&format!("hitcount (%):   0.19  prio: {}", "#".repeat(20))),
         "{last}"
     );
+
+    let hist = small(&event, "keys=pid:vals=prio.graph", ":expire(1s)");
+    hit(&hist, 1, 1);
+    Worker::new(&hist).expire(&[]);
+    let other = format!("{{ other }} hitcount:          1  prio: {:20}", "");
+    assert_eq!(entries(&hist), [other]);
 }
 
 /// It has a distribution of its own; also if the numbers of elements are not their indices, as in a
