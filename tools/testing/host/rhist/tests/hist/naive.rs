@@ -15,6 +15,7 @@ use rhist::hist::show::sort::heapsort;
 
 use super::events::*;
 use super::exponential::{boundary, index_of};
+use super::others::Worker;
 
 /// Numbers of [`zoo`]: name, offset, bytes, whether signed.
 const NUMBERS: [(&str, usize, usize, bool); 10] = [
@@ -535,8 +536,9 @@ impl Value {
         }
     }
 
-    /// Text that an entry shows for it. C sums expressions up, and does not show them.
-    fn shown(&self, whole: &Whole, numbers: &[u64], all: &[u64]) -> String {
+    /// Text that an entry or the row `other` shows for it. `all` has the sums of the entries,
+    /// `rest` is the sum of `other`. C sums expressions up, and does not show them.
+    fn shown(&self, whole: &Whole, numbers: &[u64], all: &[u64], rest: u64) -> String {
         let name = self.name();
         if let Some(statistic) = self.statistic() {
             return self.shown_statistic(whole, statistic, numbers);
@@ -544,7 +546,7 @@ impl Value {
         let sum = numbers
             .iter()
             .fold(0u64, |sum, number| sum.wrapping_add(*number));
-        let total = all.iter().fold(0u64, |total, sum| total.wrapping_add(*sum));
+        let total = all.iter().fold(rest, |total, sum| total.wrapping_add(*sum));
         match self {
             Value::Sum(_) => String::new(),
             Value::Number(_, ".hex") | Value::Parens(_, ".hex") => format!("  {name}: {sum:>10x}"),
@@ -555,8 +557,9 @@ impl Value {
                 }
             }
             Value::Number(_, ".graph") | Value::Parens(_, ".graph") => {
-                let most = all.iter().max().unwrap();
-                match hundredths(sum, *most) {
+                // The largest entry has the longest bar.
+                let most = all.iter().copied().max().unwrap_or(0);
+                match hundredths(sum.min(most), most) {
                     Some(part) => {
                         format!("  {name}: {:<20}", "#".repeat(part as usize * 20 / 10000))
                     }
@@ -678,6 +681,19 @@ const QUANTILES: [&[(&str, u64)]; 3] = [
     &[("33.3", 33_300)],
 ];
 
+/// Clauses for the size: hits do not need the room of most.
+const ROOMS: [&str; 6] = [
+    "size=128",
+    "size=128",
+    "size=128..512:full(other)",
+    "size=128:full(recycle)",
+    EXPIRES,
+    "size=128..512:expire(1s):full(recycle,other)",
+];
+
+/// The clauses with which entries are taken out.
+const EXPIRES: &str = "size=128:expire(1s)";
+
 /// Sort key of entries.
 #[derive(Clone, Copy, Debug)]
 enum By {
@@ -720,6 +736,8 @@ struct Whole {
     quantiles: usize,
     unit: Unit,
     limit: Option<u64>,
+    /// One of [`ROOMS`].
+    room: &'static str,
 }
 
 /// An entry: one event that it has counted, and the numbers of all its events by values.
@@ -825,7 +843,7 @@ impl Whole {
 
     fn params(&self) -> String {
         let keys: Vec<_> = self.keys.iter().map(Key::text).collect();
-        let mut params = format!("keys={}:size=128", keys.join(","));
+        let mut params = format!("keys={}:{}", keys.join(","), self.room);
         if !self.vals.is_empty() {
             let vals: Vec<_> = self.vals.iter().map(Value::text).collect();
             params += &format!(":vals={}", vals.join(","));
@@ -857,22 +875,29 @@ impl Whole {
         params
     }
 
-    fn entries(&self, events: &[&Event]) -> Vec<String> {
+    /// Adds an event to an entry.
+    fn add(&self, (_, numbers): &mut Entry<'_>, event: &Event) {
+        for (numbers, value) in numbers.iter_mut().zip(&self.vals) {
+            numbers.push(value.of(event));
+        }
+        numbers[self.vals.len()].push(1);
+    }
+
+    /// The rows of these events. Entries with the events in `gone` were taken out before.
+    fn entries(&self, gone: &[&Event], events: &[&Event]) -> Vec<String> {
+        let empty = |event| -> Entry<'_> { (event, vec![Vec::new(); self.vals.len() + 1]) };
+        let mut others = gone.first().map(|&event| empty(event));
+        let all = others.iter_mut();
+        all.for_each(|others| gone.iter().for_each(|event| self.add(others, event)));
         let mut map: BTreeMap<Vec<u8>, Entry<'_>> = BTreeMap::new();
-        for event in events {
+        for &event in events {
             let key = self
                 .keys
                 .iter()
                 .map(|key| key.bytes(event))
                 .collect::<Vec<_>>()
                 .concat();
-            let (_, numbers) = map
-                .entry(key)
-                .or_insert((event, vec![Vec::new(); self.vals.len() + 1]));
-            for (numbers, value) in numbers.iter_mut().zip(&self.vals) {
-                numbers.push(value.of(event));
-            }
-            numbers[self.vals.len()].push(1);
+            self.add(map.entry(key).or_insert(empty(event)), event);
         }
         let mut entries: Vec<_> = map.into_values().collect();
         let mut by: Vec<_> = self
@@ -901,21 +926,25 @@ impl Whole {
                 heapsort(run, |a, b| compare(second, a, b), &|| Ok(())).unwrap();
             }
         }
-        let show = |(event, numbers): &Entry<'_>| {
-            let keys: Vec<_> = self.keys.iter().map(|key| key.shown(event)).collect();
-            let mut shown = format!("{{ {} }}", keys.join(", "));
+        let show = |keys: &str, (_, numbers): &Entry<'_>| {
+            let mut shown = format!("{{ {keys} }}");
             if !self.nohitcount || self.vals.is_empty() {
                 shown += &format!(" hitcount: {:>10}", numbers[self.vals.len()].len());
             }
             for (n, value) in self.vals.iter().enumerate() {
                 let sum = |entry: &Entry<'_>| self.number(n, Of::Sum, entry) as u64;
                 let all: Vec<_> = entries.iter().map(sum).collect();
-                shown += &value.shown(self, &numbers[n], &all);
+                let rest = others.as_ref().map_or(0, sum);
+                shown += &value.shown(self, &numbers[n], &all, rest);
             }
             shown
         };
         let limit = self.limit.map_or(usize::MAX, |limit| limit as usize);
-        entries.iter().take(limit).map(show).collect()
+        let rows = entries.iter().take(limit).map(|entry| {
+            let keys: Vec<_> = self.keys.iter().map(|key| key.shown(entry.0)).collect();
+            show(&keys.join(", "), entry)
+        });
+        Iterator::chain(rows, others.iter().map(|others| show("other", others))).collect()
     }
 }
 
@@ -928,9 +957,10 @@ fn any_whole() -> impl Strategy<Value = Whole> {
         0..QUANTILES.len(),
         select(&[Unit::One, Unit::One, Unit::Us, Unit::Ms, Unit::S][..]),
         prop::option::weighted(0.2, 1u64..5),
+        select(&ROOMS[..]),
     );
     (keys, vec(any_value(), 0..=8), sort, any::<bool>(), more).prop_map(
-        |(keys, vals, sort, nohitcount, (quantiles, unit, limit))| Whole {
+        |(keys, vals, sort, nohitcount, (quantiles, unit, limit, room))| Whole {
             keys,
             vals,
             sort,
@@ -938,6 +968,7 @@ fn any_whole() -> impl Strategy<Value = Whole> {
             quantiles,
             unit,
             limit,
+            room,
         },
     )
 }
@@ -950,14 +981,19 @@ proptest! {
         whole in any_whole(),
         events in vec(any_event(), 1..8),
         hits in vec(any::<Index>(), 0..30),
+        gone in any::<Index>(),
     ) {
         let params = whole.params();
         let hist = hist(&zoo(), &params);
         let hits: Vec<_> = hits.iter().map(|hit| hit.get(&events)).collect();
-        for event in &hits {
-            event.hit(&hist);
+        let expires = whole.room == EXPIRES;
+        let (gone, kept) = hits.split_at(if expires { gone.index(hits.len() + 1) } else { 0 });
+        gone.iter().for_each(|event| event.hit(&hist));
+        if expires {
+            Worker::new(&hist).expire(&[]);
         }
-        prop_assert_eq!(entries(&hist), whole.entries(&hits), "{}", params);
+        kept.iter().for_each(|event| event.hit(&hist));
+        prop_assert_eq!(entries(&hist), whole.entries(gone, kept), "{}", params);
         let shown = line(&hist);
         let again = super::events::hist(
             &zoo(),

@@ -53,6 +53,12 @@ fn wake(world: &World, pid: i32, prio: i32, comm: &[u8; 16]) {
     world.hit("sched_waking", &record, Moment { comm: *comm, ..NOW });
 }
 
+/// A switch to `pid` at this time.
+fn switch_to(world: &World, pid: i32, time: u64) {
+    let record = switch((b"before", 1), (b"after", pid));
+    world.hit("sched_switch", &record, Moment { time, ..NOW });
+}
+
 /// A comm.
 const TASK: &[u8; 16] = b"task\0\0\0\0\0\0\0\0\0\0\0\0";
 
@@ -305,6 +311,117 @@ fn without_variables() {
     assert!(hist.missed() > 0);
 }
 
+/// A hit in it makes a synthetic event happen like any other, with its own variable and a
+/// reference.
+#[test]
+fn onmatch() {
+    for fast in [true, false] {
+        let world = World::usual();
+        world.fast.store(fast, SeqCst);
+        let waking = "hist:keys=pid:ts0=common_timestamp:size=128..512";
+        world.add("sched_waking", waking);
+        world.add(
+            "sched_switch",
+            "hist:keys=next_pid:lat=common_timestamp-$ts0:\
+             onmatch(sched.sched_waking).latency($lat,next_pid):size=128:full(other)",
+        );
+        for pid in 1..=SIZE + 2 {
+            wake(&world, pid, 1, TASK);
+            switch_to(&world, pid, NOW.time + 10 * pid as u64);
+        }
+        let latency = |pid: i32| [(10 * pid as u64).into(), (pid as u64).into()];
+        let latencies: Vec<_> = (1..=SIZE + 2).map(latency).collect();
+        assert_eq!(world.given("latency"), latencies);
+        assert_eq!(world.fast_hits.load(SeqCst) > 0, fast);
+        let hist = world.histogram("sched_switch", 0);
+        let row = entries(&hist).pop().unwrap();
+        assert_eq!(row, "{ other } hitcount:          2");
+        assert_eq!((hist.missed(), hist.unresolved()), (2, 0));
+    }
+}
+
+/// Actions that keep a value do nothing in it, and are missed. An entry that comes again after it
+/// was taken out keeps values anew; the last snapshot outlives it.
+#[test]
+fn actions_that_keep_values() {
+    for (handler, clauses, places) in [
+        ("onmax", ":full(other)", SIZE),
+        ("onchange", ":full(other)", SIZE),
+        ("onmax", ":expire(1s):full(other)", SIZE / 4 * 5),
+        ("onchange", ":expire(1s):full(other)", SIZE / 4 * 5),
+    ] {
+        let actions = format!("{handler}($p).small($p):{handler}($p).snapshot()");
+        let (world, hist) = saving(&format!("keys=pid:p=prio:{actions}:size={SIZE}{clauses}"));
+        let seen = || {
+            let file = world.hist_file("sched_waking");
+            let (_, snapshot) = file.split_once("\nSnapshot taken").expect("a snapshot");
+            let (snapshot, _) = snapshot.split_once("\nTotals:\n").unwrap();
+            let taken = world.snapshot.taken.load(SeqCst);
+            (world.given("small").len(), taken, snapshot.to_owned())
+        };
+        (1..=places).for_each(|pid| wake(&world, pid, pid, TASK));
+        let (given, taken, snapshot) = seen();
+        assert_eq!([given, taken], [places as usize; 2]);
+        assert!(snapshot.ends_with(&format!("key: {{ pid: {places:>10} }}\n")));
+        assert_eq!(hist.missed(), 0);
+        for prio in [1000, 2000, 2000] {
+            wake(&world, 3000, prio, TASK);
+        }
+        assert_eq!(seen(), (0, taken, snapshot.clone()));
+        let row = "{ other } hitcount:          3".to_owned();
+        assert!(entries(&hist).contains(&row));
+        // The variable and both actions, of each hit.
+        assert_eq!(hist.missed(), 3 * 3);
+
+        if clauses.contains("expire") {
+            Worker::new(&hist).expire(&[]);
+            assert_eq!(seen(), (0, taken, snapshot));
+            wake(&world, 3000, 1000, TASK);
+            let (given, now, snapshot) = seen();
+            assert_eq!([given, now], [1, taken + 1]);
+            assert!(snapshot.ends_with("key: { pid:       3000 }\n"));
+            assert_eq!(hist.missed(), 3 * 3);
+        }
+    }
+}
+
+/// A reference to a key that was folded, or whose entry was taken out, finds nothing.
+#[test]
+fn references() {
+    for fast in [true, false] {
+        let world = World::usual();
+        world.fast.store(fast, SeqCst);
+        let waking = "hist:keys=pid:ts0=common_timestamp:size=128:expire(1s):full(other)";
+        world.add("sched_waking", waking);
+        world.add(
+            "sched_switch",
+            "hist:keys=next_pid:vals=common_timestamp-$ts0:size=128",
+        );
+        let waking = world.histogram("sched_waking", 0);
+        let switching = world.histogram("sched_switch", 0);
+        let counts = || (switching.hits(), switching.unresolved());
+        let mut worker = Worker::new(&waking);
+        // A quarter more than it was made for find places.
+        (1..=SIZE / 4 * 5).for_each(|pid| wake(&world, pid, 1, TASK));
+        wake(&world, 3000, 1, TASK);
+        assert_eq!((waking.missed(), waking.drops()), (1, 0));
+        switch_to(&world, 3000, 2 * NOW.time);
+        assert_eq!(counts(), (0, 1));
+        switch_to(&world, 1, 2 * NOW.time);
+        assert_eq!(counts(), (1, 1));
+
+        worker.expire(&[]);
+        switch_to(&world, 2, 2 * NOW.time);
+        assert_eq!(counts(), (1, 2));
+        for pid in [2, 3000] {
+            wake(&world, pid, 1, TASK);
+            switch_to(&world, pid, 2 * NOW.time);
+        }
+        assert_eq!(counts(), (3, 2));
+        assert_eq!(world.fast_hits.load(SeqCst) > 0, fast);
+    }
+}
+
 /// The interval of a reader has the hits in it; an interval that is put back comes again.
 #[test]
 fn interval() {
@@ -369,7 +486,7 @@ impl Worker {
     }
 
     /// Takes out the entries that are idle by `expire(1s)`; `busy` are hit all the time.
-    fn expire(&mut self, busy: &[i32]) {
+    pub(crate) fn expire(&mut self, busy: &[i32]) {
         for _ in 0..8 {
             busy.iter().for_each(|&pid| hit(&self.hist, pid, 1));
             self.work(250);

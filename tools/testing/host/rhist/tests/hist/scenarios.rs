@@ -41,6 +41,17 @@ const COMMON: [&str; 7] = [
     "7",
 ];
 
+/// Clauses for the size.
+const ROOMS: [&str; 7] = [
+    "",
+    "",
+    "",
+    ":full(other)",
+    ":size=128..512",
+    ":expire(taken,1s)",
+    ":full(recycle,other)",
+];
+
 /// Few, so that they are reused.
 const VARIABLES: [&str; 4] = ["a", "b", "ts", "__max"];
 
@@ -122,14 +133,15 @@ fn trigger() -> impl Strategy<Value = String> {
             prop::option::weighted(0.3, expression(fields)),
             vec(action(fields), 0..3),
             prop::bool::weighted(0.2),
+            select(&ROOMS[..]),
         );
         let key = prop_oneof![2 => Just(number), 1 => select(fields)];
-        (key, variables, rest).prop_map(move |(key, variables, (first, val, actions, filter))| {
+        (key, variables, rest).prop_map(move |(key, vars, (first, val, actions, filter, room))| {
             let mut text = format!("{letter}hist:keys={key}");
             if first {
                 text += &format!(":a={number}");
             }
-            for (name, expression) in variables {
+            for (name, expression) in vars {
                 text += &format!(":{name}={expression}");
             }
             if let Some(val) = val {
@@ -138,6 +150,7 @@ fn trigger() -> impl Strategy<Value = String> {
             for action in actions {
                 text += &format!(":{action}");
             }
+            text += room;
             if filter {
                 text += " if common_pid >= 0";
             }
