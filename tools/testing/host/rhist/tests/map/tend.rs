@@ -1154,8 +1154,8 @@ fn readers_without_end() {
     assert!(failed > 0);
 }
 
-/// Keys whose paths begin at the same slot fill a path: the rest go on in the next table, and are
-/// found there when all of them are.
+/// Keys whose paths begin at the same slot fill a path: the rest go on in the next table. The
+/// worker moves all of them there, some behind the 32nd slot, and hits find them.
 #[test]
 fn full_paths() {
     let hash = |key: u64| Hash::new(1).of(std::iter::once(key));
