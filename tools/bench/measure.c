@@ -438,10 +438,12 @@ static void fill(unsigned int known, unsigned int new, unsigned long long off)
 #define OWN_KEYS 100
 
 // A map that grows has its next table ready, with four times the places. They are filled before
-// its worker runs. Then it comes, and makes the next table ready.
+// its worker runs. Then it comes, and makes the next table ready. If it takes out entries as well,
+// no key is surely known after that.
 static void measure_worst(void)
 {
-	unsigned int places = atoi(words[2]), last = atoi(words[3]), known = 0;
+	unsigned int places = atoi(words[2]), last = atoi(words[3]), known = 0, all, more = 4 * OWN_KEYS;
+	bool recycles = strstr(words[7], "full(recycle)"), leaves = recycles || strstr(words[7], "expire(taken)");
 	unsigned long long off = fire_each(words[1], 0, 1000, NULL).median, dropped;
 
 	each_else(define, C, false);
@@ -449,17 +451,22 @@ static void measure_worst(void)
 	attach(RHIST, words[6], words[7]);
 	do {
 		places = 4 * places < last ? 4 * places : last;
-		fill(known, places - OWN_KEYS - known, off);
-		known = places - OWN_KEYS;
-		pause_ms(500);
-		fill(known, 0, off);
+		all = places - OWN_KEYS;
+		fill(known, all - known, off);
+		pause_ms(leaves ? 1500 : 500);
+		known = leaves ? 0 : all;
+		fill(known, all - known, off);
 	} while (places < last);
 	read_hist(RHIST, words[6], &dropped);
 	if (dropped)
 		die("%llu dropped", dropped);
-	// Now some find all places taken, again and again.
-	print_each("new", 4 * OWN_KEYS, fire_each(words[1], known, 4 * OWN_KEYS, NULL), off);
-	fill(known, 0, off);
+	// Now some find all places taken, again and again: also a quarter more, of which an eighth is
+	// free then.
+	more += recycles ? last / 4 : 0;
+	print_each("new", more, fire_each(words[1], all, more, NULL), off);
+	if (recycles)
+		pause_ms(500);
+	fill(known, all - known, off);
 	detach(RHIST, words[6], words[7]);
 	each_else(detach_else, RHIST, true);
 	each_else(undefine, C, true);
