@@ -629,6 +629,69 @@ static void edges(void)
 	reset();
 }
 
+/* One of two processes that wait for a round: when its read began, and the edge that it got. */
+struct waited {
+	unsigned long long before, end;
+};
+
+/* Reads a round with one histogram. */
+static struct waited await_round(int fd)
+{
+	const struct round *r = read_round(fd);
+
+	return (struct waited){ r->before, r->n == 1 ? r->parts[0].end : 0 };
+}
+
+/*
+ * Two readers that wait in read() at the same time share an edge. On a slow machine one of them may
+ * begin to wait too late for the other's edge, so they try again until they share one.
+ */
+static void waiting(void)
+{
+	int fd, orders[2], answers[2], tries = 0, wrong = 0;
+	struct waited own, other;
+	bool shared = false;
+	pid_t pid;
+
+	add_trigger(EVENT, PLAIN);
+	fd = opened(EVENT, "hist_delta_jsonl", 0);
+	if (pipe(orders) || pipe(answers))
+		die("pipe");
+	pid = fork();
+	if (!pid) {
+		char order;
+
+		close(fd);
+		close(orders[1]);
+		fd = opened(EVENT, "hist_delta_jsonl", 0);
+		while (read(orders[0], &order, 1) == 1) {
+			own = await_round(fd);
+			if (write(answers[1], &own, sizeof(own)) != sizeof(own))
+				_exit(1);
+		}
+		_exit(0);
+	}
+	close(answers[1]);
+	while (!shared && tries < 50) {
+		tries++;
+		if (write(orders[1], "", 1) != 1)
+			break;
+		own = await_round(fd);
+		if (read(answers[0], &other, sizeof(other)) != sizeof(other))
+			break;
+		wrong += own.end < own.before || other.end < other.before;
+		shared = own.end == other.end;
+	}
+	ok(shared && !wrong, "two readers that wait in read() at the same time share an edge, which comes after both began");
+	note("%d tries", tries);
+	close(orders[0]);
+	close(orders[1]);
+	close(answers[0]);
+	waitpid(pid, NULL, 0);
+	close(fd);
+	reset();
+}
+
 /* --- how many */
 
 static void limits(void)
@@ -1305,6 +1368,7 @@ int main(void)
 	signals(true);
 	killed();
 	edges();
+	waiting();
 	limits();
 	lives();
 	cleared_during_cuts();
