@@ -4,6 +4,7 @@
  * and the contents of an interval.
  */
 #define _GNU_SOURCE
+#include <glob.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -692,6 +693,66 @@ static void waiting(void)
 	reset();
 }
 
+/* Histograms of so many events that are asked for together, as the command `rhist serve` does. */
+#define TOGETHER 30
+
+/*
+ * 30 histograms of 30 events that are asked for together have one edge, and so take one cut, not
+ * thirty. On a slow machine an edge may come between the first request and the last one, so they
+ * are asked for again until they have one.
+ */
+static void together(void)
+{
+	static const char *const systems[] = { "rhist_events", "sched", "task", "signal", "irq" };
+	static const char trigger[] = "hist:keys=common_pid:size=128";
+	unsigned long long ends[TOGETHER];
+	const char *events[TOGETHER];
+	int fds[TOGETHER], n = 0, tries = 0, edges = TOGETHER, wrong = 0;
+
+	for (unsigned int i = 0; i < sizeof(systems) / sizeof(*systems); i++) {
+		glob_t found;
+
+		if (glob(in_event(systems[i], "*/hist_delta_jsonl"), 0, NULL, &found))
+			continue;
+		for (size_t j = 0; j < found.gl_pathc && n < TOGETHER; j++) {
+			char *path = found.gl_pathv[j];
+
+			*strrchr(path, '/') = 0;
+			events[n] = strdup(pathf("%s/%s", systems[i], strrchr(path, '/') + 1));
+			if (!append(in_event(events[n], "trigger"), trigger)) {
+				fds[n] = opened(events[n], "hist_delta_jsonl", O_NONBLOCK);
+				n++;
+			}
+		}
+		globfree(&found);
+	}
+	while (n == TOGETHER && edges > 1 && tries < 30) {
+		char byte;
+
+		tries++;
+		for (int i = 0; i < n; i++)
+			wrong += read(fds[i], &byte, 1) >= 0 || errno != EAGAIN;
+		for (int i = 0; i < n; i++) {
+			const struct round *r;
+
+			polled(fds[i], SOON);
+			r = read_round(fds[i]);
+			wrong += r->n != 1;
+			ends[i] = r->parts[0].end;
+		}
+		qsort(ends, n, sizeof(*ends), by_time);
+		edges = 1;
+		for (int i = 1; i < n; i++)
+			edges += ends[i] != ends[i - 1];
+	}
+	ok(edges == 1 && !wrong, "%d histograms of %d events that are asked for together have one edge", n, n);
+	note("%d tries, %d edges in the last one, %d answers were wrong", tries, edges, wrong);
+	while (n) {
+		close(fds[--n]);
+		truncate_file(in_event(events[n], "trigger"));
+	}
+}
+
 /* --- how many */
 
 static void limits(void)
@@ -1369,6 +1430,7 @@ int main(void)
 	killed();
 	edges();
 	waiting();
+	together();
 	limits();
 	lives();
 	cleared_during_cuts();
