@@ -1108,6 +1108,113 @@ static void instance(void)
 	reset();
 }
 
+/* An open file, and the hits in all rounds that were read. */
+struct follower {
+	int fd;
+	unsigned long long hits;
+};
+
+/*
+ * Reads a round. Returns whether it has one histogram, with these hits and paused or not, which has
+ * `ended` or not.
+ */
+static bool follows(struct follower *f, bool paused, const char *ended, unsigned long long hits)
+{
+	const struct round *r = read_round(f->fd);
+	bool right = r->n == 1 && shows(r, 0, ended, hits) && r->parts[0].paused == paused;
+
+	if (!right)
+		told(r);
+	for (int i = 0; i < r->n; i++)
+		f->hits += r->parts[i].hits;
+	return right;
+}
+
+/* Reads a round. Returns whether a histogram was cleared in it. */
+static bool follows_clear(struct follower *f, unsigned long long hits, unsigned long long next)
+{
+	const struct round *r = read_round(f->fd);
+	bool right = r->n == 2 && shows(r, 0, "cleared", hits) && shows(r, 1, "", next);
+
+	if (!right)
+		told(r);
+	for (int i = 0; i < r->n; i++)
+		f->hits += r->parts[i].hits;
+	return right;
+}
+
+/* A trigger of the top and one of an instance with one histogram: an event is a hit of each. */
+static void instances_shared(void)
+{
+	static const char name[] = "hist:name=rhist_i:keys=common_pid:size=128";
+	struct follower top = { opened(EVENT, "hist_delta_jsonl", 0), 0 }, of_instance = { -1, 0 };
+	struct totals totals = { 0 };
+
+	if (mkdir(pathf("%s/" INSTANCE, tracing_dir()), 0755))
+		die("an instance: %s", strerror(errno));
+	of_instance.fd = open(in_instance("hist_delta_jsonl"), O_RDONLY | O_CLOEXEC);
+	add_trigger(EVENT, name);
+	append(in_instance("trigger"), name);
+	ok(follows(&top, false, "", 0) && follows(&of_instance, false, "", 0), "a name in two instances: one histogram in each file");
+	fire(3);
+	ok(follows(&top, false, "", 6) && follows(&of_instance, false, "", 6), "each file shows the hits of both triggers");
+
+	fire(2);
+	append(in_instance("trigger"), pathf("%s:clear", name));
+	fire(1);
+	ok(follows_clear(&top, 4, 2) && follows_clear(&of_instance, 4, 2), "cleared in the instance: both files tell");
+	fire(1);
+	add_trigger(EVENT, pathf("%s:clear", name));
+	fire(4);
+	ok(follows_clear(&of_instance, 2, 8) && follows_clear(&top, 2, 8), "cleared in the top: both files tell, too");
+
+	append(in_instance("trigger"), pathf("%s:pause", name));
+	fire(3);
+	ok(follows(&top, false, "", 3) && follows(&of_instance, true, "", 3),
+	   "one trigger is paused: both files show the hits of the other one, and one says that it is paused");
+	add_trigger(EVENT, pathf("%s:pause", name));
+	fire(3);
+	ok(follows(&top, true, "", 0) && follows(&of_instance, true, "", 0), "both are paused: no hits");
+	append(in_instance("trigger"), pathf("%s:cont", name));
+	fire(2);
+	ok(follows(&top, true, "", 2) && follows(&of_instance, false, "", 2), "one goes on: both files show its hits");
+	add_trigger(EVENT, pathf("%s:cont", name));
+	fire(2);
+	ok(follows(&top, false, "", 4) && follows(&of_instance, false, "", 4), "both go on: the hits of both");
+
+	fire(1);
+	append(in_instance("trigger"), pathf("!%s", name));
+	fire(5);
+	ok(follows(&top, false, "", 7), "the trigger of the instance is removed: the file of the top goes on");
+	ok(follows(&of_instance, false, "removed", 7) && read_round(of_instance.fd)->n == 0, "the last interval of the other file ends with its read");
+	if (!ok(of_instance.hits == top.hits, "up to there, the sums of both are the same"))
+		note("%llu and %llu", of_instance.hits, top.hits);
+	append(in_instance("trigger"), name);
+	ok(follows(&of_instance, false, "", 0), "it is added again: its intervals begin with the next read");
+	fire(2);
+	add_trigger(EVENT, pathf("!%s", name));
+	fire(1);
+	ok(follows(&top, false, "removed", 5) && read_round(top.fd)->n == 0 && follows(&of_instance, false, "", 5),
+	   "the trigger of the top is removed: its file ends with its read, and that of the instance goes on");
+	add_trigger(EVENT, name);
+	follows(&top, false, "", 0);
+
+	fire(2);
+	if (rmdir(pathf("%s/" INSTANCE, tracing_dir())))
+		ok(false, "the instance is removed: %s", strerror(errno));
+	fire(3);
+	ok(follows(&top, false, "", 7), "the instance is removed: the file of the top goes on");
+	ok(follows(&of_instance, false, "removed", 7) && read_round(of_instance.fd)->n == 0 && polled(of_instance.fd, 0) == (POLLIN | POLLHUP),
+	   "the last interval of its own file ends with its read");
+	/* 6 + 4 hits came before the first clear, 2 + 2 before the second. */
+	if (!ok(read_totals(in_event(EVENT, "hist"), &totals) && top.hits == 6 + 4 + 2 + 2 + totals.hits && of_instance.hits == top.hits,
+		"the sum of each file's intervals is the histogram, with the hits up to the clears"))
+		note("%llu, %llu, and %llu in hist", top.hits, of_instance.hits, totals.hits);
+	close(of_instance.fd);
+	close(top.fd);
+	reset();
+}
+
 /* An event that is removed while a file of it is open. */
 static void event_goes(const char *what, const char *file, const char *make, const char *unmake, const char *event)
 {
@@ -1437,6 +1544,7 @@ int main(void)
 	switches();
 	names_shared();
 	instance();
+	instances_shared();
 	event_goes("a synthetic event", "synthetic_events", "rhist_i u64 a", "!rhist_i", "synthetic/rhist_i");
 	event_goes("a kprobe event", "kprobe_events", "p:rhist_i do_nanosleep", "-:rhist_i", "kprobes/rhist_i");
 	columns();
