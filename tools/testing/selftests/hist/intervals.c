@@ -1483,6 +1483,59 @@ static void told_in_stats(void)
 	reset();
 }
 
+/* Bytes of memory that are available. */
+static unsigned long long available(void)
+{
+	char *text = slurp("/proc/meminfo"), *at = text ? strstr(text, "\nMemAvailable:") : NULL;
+	unsigned long long kib = at ? strtoull(at + strlen("\nMemAvailable:"), NULL, 10) : 0;
+
+	free(text);
+	return kib << 10;
+}
+
+/*
+ * Readers of histograms that take more than half of the available memory together. A reader has 8
+ * bytes for each column and element; the first one has the totals and a bank made, which take as
+ * much each, at least.
+ */
+static void too_large(void)
+{
+	enum { COLUMNS = 9, ELEMENTS = 131072, MOST = 64 };
+	static const unsigned long long bytes = 3ull * 8 * COLUMNS * ELEMENTS;
+	int early = opened(EVENT, "hist_delta_jsonl", 0), fd, n = 0, error;
+	unsigned long readers, cuts, more;
+	const struct round *r;
+	const char *text[MOST];
+
+	while (n < MOST && 2 * n * bytes < available()) {
+		text[n] = strdup(pathf("hist:keys=level:vals=amount,amount.min,amount.max,level,level.min,level.max,small.min,small.max:"
+				       "size=%d if level != %d", ELEMENTS, 1000 + n));
+		add_trigger(EVENT, text[n++]);
+	}
+	fire(1);
+	fd = open(in_event(EVENT, "hist_delta_jsonl"), O_RDONLY | O_CLOEXEC);
+	error = fd < 0 ? errno : 0;
+	if (!ok(error == ENOMEM, "readers of %d large histograms take more than half of the memory: open() fails with ENOMEM", n))
+		note("%s", errno_name(error));
+	r = read_round(early);
+	ok(r->n < 0 && r->error == ENOMEM, "so does the read of a file that was open before them: %s", errno_name(r->error));
+	ok(!stats(&readers, &cuts, &more), "they have no readers then");
+	for (int i = n / 3; i < n; i++)
+		add_trigger(EVENT, pathf("!%s", text[i]));
+	fire(2);
+	fd = open(in_event(EVENT, "hist_delta_jsonl"), O_RDONLY | O_CLOEXEC);
+	ok(fd >= 0, "a third of them has room for readers");
+	r = read_round(early);
+	error = r->n < 0;
+	for (int i = 0; i < r->n; i++)
+		error |= *r->parts[i].ended ? r->parts[i].hits != 1 : r->parts[i].hits != 3;
+	if (!ok(!error && r->n >= n / 3, "and the file that was open before has lost nothing of these"))
+		told(r);
+	close(fd);
+	close(early);
+	reset();
+}
+
 static void marker(void)
 {
 	int fd = open(in_event("ftrace/print", "hist_delta_jsonl"), O_RDONLY | O_CLOEXEC);
@@ -1551,6 +1604,8 @@ int main(void)
 	births();
 	unchanged();
 	told_in_stats();
+	if (!rest_only() && !slow_kernel())
+		too_large();
 	marker();
 	unload_events();
 	finish();
