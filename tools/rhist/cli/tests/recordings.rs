@@ -64,9 +64,13 @@ fn time(seconds: u64) -> Time {
 
 /// A recording of some seconds, in which the waits of `sed` are around `middle` nanoseconds.
 fn record(folder: &Path, name: &str, seconds: u64, middle: f64) -> PathBuf {
+    record_of(&question(), folder, name, seconds, middle)
+}
+
+fn record_of(question: &Question, folder: &Path, name: &str, seconds: u64, middle: f64) -> PathBuf {
     let mut random = Random(88_172_645_463_325_252 + seconds);
     let path = folder.join(name);
-    let mut writer = Writer::create(&path, &question()).unwrap();
+    let mut writer = Writer::create(&path, question).unwrap();
     let column = |name: &str, unit| Column {
         name: name.to_owned(),
         unit,
@@ -223,6 +227,41 @@ fn differences() {
     assert_eq!(p99["n"], serde_json::json!([12, 15]));
     let svg = printed(folder, &["diff", "--format", "svg", "before.jsonl", "after.jsonl"]);
     assert!(svg.starts_with("<svg ") && svg.contains("after.jsonl: "));
+}
+
+/// Of two recordings of the same numbers, the kernel has cut the intervals of one.
+#[test]
+fn a_difference_from_exact_intervals() {
+    let folder = recordings();
+    let folder = folder.path();
+    let exact = Question {
+        has_exact_intervals: true,
+        ..question()
+    };
+    for name in ["exact.jsonl", "also_exact.jsonl"] {
+        record_of(&exact, folder, name, 12, 40_000.0);
+    }
+    let note = "The kernel has cut the intervals of B. In A, they are differences of totals, whose columns were \
+                read at slightly different moments, and may vary more for that.";
+    let text = |a, b| printed(folder, &["diff", "-q", a, b]);
+    let (differing, alike) = (
+        text("before.jsonl", "exact.jsonl"),
+        text("also_exact.jsonl", "exact.jsonl"),
+    );
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(&differing).ends_with(note), "{differing}");
+    // The numbers are the same.
+    let table = |text: &str| {
+        text.lines()
+            .skip_while(|line| !line.starts_with("all"))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    assert!(table(&differing).starts_with(&table(&alike)), "{differing}{alike}");
+    assert!(!alike.contains("The kernel has cut"), "{alike}");
+    let json = printed(folder, &["diff", "--format", "json", "before.jsonl", "exact.jsonl"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["notes"], serde_json::json!([note]));
 }
 
 #[test]

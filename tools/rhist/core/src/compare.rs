@@ -230,8 +230,17 @@ pub fn compare(a: &Sample, b: &Sample) -> Vec<Difference> {
 }
 
 /// Warnings about a comparison, as sentences.
-pub fn notes(a: &Sample, b: &Sample, differences: &[Difference]) -> Vec<String> {
+pub fn notes(a: (&Question, &Sample), b: (&Question, &Sample), differences: &[Difference]) -> Vec<String> {
     let mut notes = Vec::new();
+    let exact = [a, b].map(|(question, _)| question.has_exact_intervals);
+    if exact[0] != exact[1] {
+        let [cut, read] = if exact[0] { ["A", "B"] } else { ["B", "A"] };
+        notes.push(format!(
+            "The kernel has cut the intervals of {cut}. In {read}, they are differences of totals, whose columns were \
+             read at slightly different moments, and may vary more for that."
+        ));
+    }
+    let (a, b) = (a.1, b.1);
     let medians = [a, b].map(|sample| stats::median(&sample.seconds).unwrap_or(0.0));
     if medians[0] > medians[1] * 1.5 || medians[1] > medians[0] * 1.5 {
         notes.push(format!(

@@ -65,7 +65,7 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
         names: [&name_a, &name_b],
         questions: [&question_a, &question_b],
         samples: [&sample_a, &sample_b],
-        notes: &compare::notes(&sample_a, &sample_b, &differences),
+        notes: &compare::notes((&question_a, &sample_a), (&question_b, &sample_b), &differences),
         differences: &differences,
     };
     let screen = Screen {

@@ -176,6 +176,21 @@ fn what_misleads_is_told() {
     }
     let differences = compare(&slow, &long);
     assert_eq!(differences[0].intervals, [40, 10]);
+    let question = Question::default();
+    let notes = |a, b, differences: &[Difference]| super::notes((&question, a), (&question, b), differences);
     insta::assert_snapshot!(notes(&slow, &long, &differences).join("\n"));
     assert_eq!(notes(&long, &long, &compare(&long, &long)), Vec::<String>::new());
+}
+
+#[test]
+fn only_one_has_exact_intervals() {
+    let questions = [true, false].map(|has_exact_intervals| Question {
+        has_exact_intervals,
+        ..Question::default()
+    });
+    let sample = Sample::default();
+    let notes = |a: usize, b: usize| notes((&questions[a], &sample), (&questions[b], &sample), &[]);
+    assert!(notes(0, 0).is_empty() && notes(1, 1).is_empty());
+    assert!(notes(0, 1)[0].starts_with("The kernel has cut the intervals of A. In B, they are differences"));
+    assert!(notes(1, 0)[0].starts_with("The kernel has cut the intervals of B. In A, they are differences"));
 }
