@@ -28,7 +28,8 @@ pub struct Intervals {
     end: Moment,
     /// Sums since the last clear, for events with a histogram that was cleared.
     since_clear: BTreeMap<String, Vec<Histogram>>,
-    /// Whether the kernel's totals do not have all that the sums have, or the other way round.
+    /// Whether the kernel's totals have hits that the sums lack, or the other way round, other than
+    /// by a clear.
     is_apart: bool,
 }
 
@@ -113,7 +114,7 @@ impl Intervals {
         for (event, histograms) in std::mem::take(&mut self.read) {
             for span in histograms.iter().filter_map(|histogram| histogram.span) {
                 self.end = self.end.max(span.end);
-                self.is_apart |= span.ended.is_some() || span.lost_histograms > 0;
+                self.is_apart |= span.ended == Some(Ended::Removed) || span.lost_histograms > 0;
                 cut.notes.extend(note(&event, span.ended, span.lost_histograms));
             }
             let times = histograms.iter().map(|histogram| &histogram.table.time);
@@ -174,14 +175,15 @@ impl Intervals {
         })
     }
 
-    /// Compares the sums with the totals that the kernel shows, after the last hit. Describes the
-    /// first difference, which only a bug of the kernel makes. `None`, too, after somebody cleared
-    /// a histogram: its totals lack the hits before.
+    /// Compares the sums with the totals that the kernel shows, after the last hit; of a cleared
+    /// histogram, the hits since. Describes the first difference, which only a bug of the kernel
+    /// makes. `None`, too, after a removal: then they cannot be equal.
     pub fn compare(&self, instance: &Tracefs) -> Result<Option<String>, hist_file::Error> {
         if self.is_apart {
             return Ok(None);
         }
         for (event, sums) in &self.sums {
+            let sums = self.since_clear.get(event).unwrap_or(sums);
             let totals = hist_file::read(instance, event)?;
             for sum in sums {
                 let total = totals.iter().find(|total| total.is_same(sum));

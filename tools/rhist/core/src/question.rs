@@ -191,7 +191,7 @@ pub struct Interval {
     pub cost: Cost,
     /// Fill level of the fullest histogram at its end.
     pub fill: Fill,
-    /// Sentences about what other programs did to the histograms in it.
+    /// Sentences about what other programs did to the histograms in it, and about its numbers.
     pub notes: Vec<String>,
 }
 

@@ -113,6 +113,10 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
         .map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
     let result = live::run(&mut run, options, &signals);
     guard.goes_on();
+    if result.is_ok() && !measurement.common.keep {
+        run::check_sum(&mut run);
+        guard.goes_on();
+    }
     run::finish(run, &tracefs, measurement.common.keep)?;
     result?;
     Ok(ExitCode::SUCCESS)

@@ -124,10 +124,12 @@ fn watch(
         if !is_over && now < next {
             continue;
         }
-        // A run that is kept goes on counting.
-        let is_held = is_over && !measurement.common.keep && run.plan().question.has_exact_intervals;
-        let is_held = is_held && run.hold().is_ok();
-        let Some(interval) = run.interval().map_err(anyhow::Error::from_boxed)? else {
+        let interval = match is_over && !measurement.common.keep {
+            true => run.last(),
+            // A run that is kept goes on counting.
+            false => run.interval(),
+        };
+        let Some(interval) = interval.map_err(anyhow::Error::from_boxed)? else {
             bail!("the intervals have ended");
         };
         for note in &interval.notes {
@@ -135,12 +137,6 @@ fn watch(
         }
         seconds += interval.seconds();
         sink.interval(&interval)?;
-        if is_held && let Some(difference) = run.compare()? {
-            say!(
-                "rhist: warning: the sum of the intervals is not the total: {}",
-                lines(&difference)
-            );
-        }
         if is_over {
             return Ok((run.total().clone(), seconds));
         }
@@ -148,6 +144,23 @@ fn watch(
         while next <= now {
             next += step;
         }
+    }
+}
+
+/// Prints what [`Run::last()`] notes, for a page that shows no last interval.
+pub fn check_sum(run: &mut Run) {
+    if !run.plan().question.has_exact_intervals {
+        return;
+    }
+    match run.last() {
+        Ok(interval) => {
+            let notes = interval.map(|interval| interval.notes);
+            notes.iter().flatten().for_each(|note| say!("rhist: {}", lines(note)));
+        }
+        Err(why) => say!(
+            "rhist: the sum of the intervals was not compared with the total: {}",
+            lines(&why.to_string())
+        ),
     }
 }
 

@@ -375,8 +375,19 @@ fn a_cleared_histogram_goes_on() {
         cut.notes
     );
     // Its totals lack the hits before.
-    kernel.totals(&[Part::default(), other()]);
-    assert_eq!(intervals.compare(&kernel.tracefs()).unwrap(), None);
+    let compared = |rows| {
+        let part = Part {
+            rows,
+            ..Part::default()
+        };
+        kernel.totals(&[part, other()]);
+        intervals.compare(&kernel.tracefs()).unwrap()
+    };
+    assert_eq!(compared(&[(7, 101, 4, 4, 1), (5, 101, 1, 2, 2)]), None);
+    assert_eq!(
+        compared(&[(7, 101, 5, 5, 1), (5, 101, 1, 2, 2)]).as_deref(),
+        Some("a/b: hits: the intervals add up to 5, the histogram has 6")
+    );
 }
 
 #[test]
@@ -402,6 +413,9 @@ fn a_removed_histogram_ends_after_its_last_interval() {
         "{:?}",
         cut.notes
     );
+    // Two more have hits that no interval has.
+    kernel.totals(&[Part::default()]);
+    assert_eq!(intervals.compare(&kernel.tracefs()).unwrap(), None);
     let error = kernel.round(&[], || intervals.read().unwrap_err());
     assert_eq!(error.to_string(), "a/b: a trigger of this run was removed");
 }
