@@ -87,10 +87,36 @@ def add(lines):
             found[0] += row["hits"]
             found[1] += part
             found[2] += dist["sum"]
-            found[3] += collections.Counter({name: dist[name] for name in ("count", "zero_count") if name in dist})
-            found[3] += collections.Counter({f"bucket {index}": number for index, number in dist.get("positive", {}).items()})
-            found[4] = max(found[4], dist["max"])
+            found[3] += collections.Counter(count=dist["count"], zero=dist["zero"])
+            found[3] += collections.Counter({(low, high): number for low, high, number in dist["buckets"]})
+            found[4] = max(found[4], dist["max"] or 0)
     return events, dict(keys)
+
+
+def extremes_are_known(lines, name):
+    """
+    Differences of totals have a maximum only if it is a new one of the whole run, and load() fires
+    ever smaller numbers.
+    """
+    found = [value["max"] for line in lines for row in line["rows"] for value in row["values"] if isinstance(value, dict)]
+    ok(found and None not in found, f"{name}: each maximum is known", found)
+
+
+def follow(lines, name):
+    times = [(line["from"]["realtime_ns"], line["to"]["realtime_ns"]) for line in lines]
+    ok(all(one[1] == two[0] for one, two in zip(times, times[1:])), f"{name}: each begins with the end of the one before", times)
+
+
+def counted(path):
+    """Hits, sum of parts, and sum and maximum of totals by key, in the kernel's hist_jsonl."""
+    keys = {}
+    with open(path, encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    for line in lines:
+        if line["type"] == "entry":
+            part, dist = sorted(line["values"][1:], key=lambda value: isinstance(value, dict))
+            keys[line["keys"][0]] = [line["values"][0], part, dist["sum"], dist["max"]]
+    return keys
 
 
 class Reader(threading.Thread):
@@ -117,10 +143,12 @@ class Reader(threading.Thread):
 
 
 def load(rounds):
-    """Fires from one CPU, for some intervals. Returns the number of events."""
+    """
+    Fires ever smaller numbers from one CPU, for some intervals. Returns the number of events.
+    """
     fired = 0
     for number in range(rounds):
-        fire(number, 3000 + number, 40 + number % 5)
+        fire(rounds - number, 3000 + number, 45 - number % 5)
         fired += 3000 + number
         time.sleep(0.02)
     return fired
@@ -152,12 +180,24 @@ for name, run in (("the one", one), ("the other", two)):
     ok(len(intervals) >= 10 and all(line["type"] == "interval" for line in intervals), f"{name}: {len(intervals)} intervals")
     same(add(intervals), add([total]), f"{name}: their sum is the total, of each key and column")
     same(add([total])[0], fired, f"{name}: which is what was fired")
-    maxima = [row["values"] for line in intervals for row in line["rows"]]
-    maxima = [value["max"] for values in maxima for value in values if isinstance(value, dict)]
-    ok(maxima and None not in maxima, f"{name}: each maximum is known", maxima)
-    times = [(line["from"]["realtime_ns"], line["to"]["realtime_ns"]) for line in intervals]
-    ok(all(one[1] == two[0] for one, two in zip(times, times[1:])), f"{name}: each begins with the end of the one before", times)
+    extremes_are_known(intervals, name)
+    follow(intervals, name)
 same([reader.hits for reader in readers], [fired] * 3, f"and other readers have all hits, in {[reader.rounds for reader in readers]} rounds")
+
+# --- top
+
+top = Measurement("top", *QUESTION, "-i", "0.05", *JSON)
+fired = load(20)
+totals = counted(f"{top.folder()}/events/{EVENT}/hist_jsonl")
+same((top.stop(), top.said()), (0, ""), "top ends well")
+lines = top.lines()
+ok(len(lines) >= 10 and all(line["type"] == "interval" for line in lines), f"top: {len(lines)} intervals")
+events, keys = add(lines)
+same(events, fired, "top: all hits are in one")
+same({key: [hits, part, total, most] for key, (hits, part, total, _, most) in keys.items()}, totals,
+     "top: their sum is the kernel's total, of each key and column")
+extremes_are_known(lines, "top")
+follow(lines, "top")
 
 # --- a recording
 

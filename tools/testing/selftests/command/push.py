@@ -177,6 +177,7 @@ def without_network():
     second = push.counted()
     ok(push.stop() == 1, "it ends with 1 if not all was accepted")
     same("the next one adds to the queue", pushed(queued()), plus(first, second))
+    extremes(queued)
     outliers(queued)
     own_threads(queued)
 
@@ -201,6 +202,7 @@ def with_network(port):
         counted = push.counted()
         ok(push.stop() == 0, f"{kind}: all is accepted", push.said())
         same(f"{kind}: what came is what was counted", pushed(receiver.take(), kind == "cumulative"), counted)
+    extremes(receiver.take)
     outliers(receiver.take)
     own_threads(receiver.take)
     if os.path.exists(f"{KERNEL}/events/cgroup"):
@@ -222,6 +224,23 @@ def containers(bodies):
     found = [{attribute["key"]: attribute["value"]["stringValue"] for attribute in point["attributes"]}
              for metric in metrics(bodies()) if metric["name"] == "count.hits" for point in metric["sum"]["dataPoints"]]
     ok(found == [{"path": f"/docker-{container}.scope", "container.id": container}], "the container of a group is told", found)
+
+
+def extremes(bodies):
+    """
+    The kernel cuts the intervals: it knows the least and the largest value of each. Differences of
+    totals have them only if they are new ones of the whole run, as in the first interval.
+    """
+    push = Push("--name", "cut", question=[*QUESTION[:-1], "s32"])
+    for _ in range(3):
+        fire(60)
+        time.sleep(0.7)
+    push.stop()
+    points = [point for metric in metrics(bodies()) if metric["name"] == "cut.s32"
+              for point in metric["exponentialHistogram"]["dataPoints"] if point["count"]]
+    ends = {point["timeUnixNano"] for point in points}
+    unknown = [point for point in points if point.get("min") is None or point.get("max") is None]
+    ok(len(ends) >= 3 and not unknown, f"the extremes of each of {len(ends)} intervals are known", len(unknown), unknown[:1])
 
 
 def outliers(bodies):
