@@ -2,7 +2,7 @@
 """
 rhist serve: scrapes equal the kernel's counts, whatever happens meanwhile: the configuration is
 read again, the module is unloaded and loaded, a histogram costs too much, clients are slow or
-hostile, the service is killed.
+hostile, the service is killed, another one reads the same histogram.
 """
 
 import json
@@ -387,5 +387,46 @@ soon(lambda: ": counts" in server.said())
 same(server.stop(), 0, "SIGTERM ends it while it makes its histograms")
 made = server.said().count(": counts")
 ok(made < 12 and not instances(), "it makes no more then, and nothing is left", made, instances())
+
+# --- two services read one histogram
+
+pair = [Server(f"{work}/{name}") for name in ("one", "two")]
+for each in pair:
+    each.write('[histogram.both]\nevent = "rhist_events:run"\ntrigger = "hist:keys=next_key:vals=total.dist:name=both"\n')
+    each.start()
+    ok(each.runs("both"), "each of two services counts", each.said())
+same({number for number, _ in readers()}, {2}, "both read the intervals of one histogram")
+is_over = False
+
+
+def scrape_on(each):
+    while not is_over:
+        each.scrape()
+
+
+threads = [threading.Thread(target=scrape_on, args=[each]) for each in pair]
+for thread in threads:
+    thread.start()
+fired = 0
+for number in range(200):
+    fire(f"run task 0 {number} 500 16")
+    fired += 500
+    time.sleep(0.02)
+is_over = True
+for thread in threads:
+    thread.join()
+truth = {key: (values[0], values[1]["sum"], {int(index) + 1: count for index, count in values[1]["positive"].items()})
+         for key, values in jsonl("name=both").items()}
+# Each event is a hit of both triggers.
+same(sum(number for number, _, _ in truth.values()), 2 * fired, "the histogram has the hits of both triggers")
+for each in pair:
+    each.scrape()
+    got = {labels[0][1]: (one.count, int(one.sum), one.buckets())
+           for (name, labels), one in each.native().items() if name == "rhist_both_total"}
+    same(got, truth, "the sum of each service's intervals is the total, of each key and bucket")
+    ok("another program" not in each.said(), "no service disturbs the other", each.said())
+for each in pair:
+    same(each.stop(), 0, "SIGTERM ends it")
+same(instances(), [], "and nothing is left")
 shutil.rmtree(work)
 finish()
