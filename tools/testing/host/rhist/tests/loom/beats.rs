@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! All steps of the worker on a map that grows, or loses an entry, beside hits, a cut and a
-//! reader of intervals.
+//! All steps of the worker on a map that grows, loses an entry, or does both, beside hits, a cut and
+//! a reader of intervals.
 
 use kernel::alloc::flags::GFP_KERNEL;
 use kernel::sync;
 use kernel::sync::atomic::Atomic;
 use rhist::counts;
 use rhist::cpu::Cpu;
+use rhist::map::Beat;
+use rhist::map::Generation;
 use rhist::map::Other;
 use rhist::map::Policy;
 use rhist::map::Room;
 use rhist::map::Tending;
 use rhist::map::Totals;
+use rhist::sync::Retired;
 
 use super::*;
 
@@ -167,4 +170,81 @@ fn keys_beside_growth() {
         }
     });
     outcomes.assert_both();
+}
+
+/// The worker's rounds, of which each ends with a grace period: it takes a step of a cut, from this
+/// round on, then one of the tables.
+fn rounds(map: &Map, tending: &mut Tending, edge: usize) {
+    for round in 0usize.. {
+        let mut retired = vec![];
+        match round.checked_sub(edge) {
+            Some(0) => retired.push(map.cut(counts::moment(1)).unwrap()),
+            Some(1) => map.fold(|| ()),
+            Some(2) => map.end_cut(),
+            _ => (),
+        }
+        loop {
+            match map.beat(tending, 1, || ()) {
+                Beat::Again => continue,
+                Beat::GracePeriod(more) => retired.extend(more),
+                Beat::At(_) if round > edge + 2 => return,
+                Beat::At(_) => (),
+            }
+            break;
+        }
+        Retired::drop_after_wait(retired);
+    }
+}
+
+/// A map grows, loses an entry, and is cut meanwhile, beside a hit of that entry: the hit counts
+/// once, in one interval, and the value that it sets is there. The first table is sealed for growth
+/// in round 0 and copied in round 1; the entry is going from round 2 on, judged in round 3, and left
+/// out of the copy in round 4.
+#[test]
+fn a_hit_beside_growth_expiry_and_cut() {
+    let is_long = std::env::var_os("RHIST_TEST_LONG").is_some();
+    for edge in if is_long { 0..5 } else { 1..2 } {
+        let [in_interval, in_entry] = [Outcomes::new(), Outcomes::new()];
+        let seen = [in_interval.clone(), in_entry.clone()];
+        model(1, move || {
+            let room = Room {
+                bits_max: 2,
+                others: true,
+                forgets: true,
+                ..Room::fixed(0)
+            };
+            let (map, mut tending) = map_and_worker(0, room);
+            let reader = counts::add_reader_from_begin(&map);
+            hit(&map, 0, 7);
+            // It finds its place in the next table.
+            set(&map, 8);
+            let contents = map.contents();
+            let hitting = {
+                let map = map.clone();
+                thread::spawn(move || set(&map, 7))
+            };
+            rounds(&map, &mut tending, edge);
+            let slots =
+                |contents: &Generation| (0..).take_while(|&n| contents.slot(n).is_some()).count();
+            assert!(
+                slots(&map.contents()) > slots(&contents),
+                "it has not grown"
+            );
+            let taken = counts::take(&map, reader, None).unwrap();
+            hitting.join().unwrap();
+            let rest = counts::take(&map, reader, Some(counts::moment(10))).unwrap();
+            let [taken, rest] = [taken, rest].map(|interval| sum(&map, &interval.totals.first));
+            assert_eq!(taken + rest, 3);
+            seen[0].note(taken == 3);
+            seen[1].note(counts::hits_in(&map, Other::Expired) == 0);
+            let contents = map.contents();
+            for key in [7, 8] {
+                let elt = contents.lookup_word(key).expect("the entry is lost");
+                assert_eq!(elt.var(0), Some(key), "the value is lost");
+            }
+            assert_eq!((contents.elts().count(), map.drops()), (2, 0));
+        });
+        in_interval.assert_both();
+        in_entry.assert_both();
+    }
 }
