@@ -249,6 +249,12 @@ impl Histogram {
         self.map.end_cut();
     }
 
+    /// Its map. For tests.
+    #[cfg(not(MODULE))]
+    pub fn map(&self) -> &Map {
+        &self.map
+    }
+
     /// The spec of its trigger.
     pub fn spec(&self) -> &Spec {
         &self.spec

@@ -16,7 +16,8 @@ use super::{
     table::{
         Slot,
         SlotState,
-        Table, //
+        Table,
+        EMPTY, //
     },
     Elt,
     Generation,
@@ -42,6 +43,18 @@ impl Slots {
 }
 
 impl Map {
+    /// Returns whether it has one table, and no slot there is SEALED, Going or Dead.
+    pub fn is_plain(&self) -> bool {
+        let is_plain = |word| match Slot::from_raw(word).map(Slot::state) {
+            Some(state) => !matches!(state, SlotState::Going | SlotState::Dead),
+            None => word == EMPTY,
+        };
+        self.contents().maps().all(|map| {
+            let mut slots = map.index.table.slots().iter();
+            map.index.next.is_none() && slots.all(|slot| is_plain(slot.load(Acquire)))
+        })
+    }
+
     /// Gives a map without elements another first table.
     pub fn set_table(&self, slots: Slots) {
         self.open_places(slots.limit);

@@ -92,7 +92,8 @@ pub(crate) fn entries_of(file: &str) -> Vec<String> {
         .collect()
 }
 
-/// A histogram that nobody reads by intervals has one bank, and no totals.
+/// A histogram with clauses of C has no worker, one table, and slots in C's states. If nobody reads
+/// it by intervals, it has one bank, and no totals.
 #[test]
 fn without_readers() {
     for params in [
@@ -114,6 +115,8 @@ fn without_readers() {
             (3000, None),
             "{params}"
         );
+        assert!(hist.tending(|| usize::MAX).unwrap().is_none(), "{params}");
+        assert!(hist.map().is_plain(), "{params}");
     }
 }
 
