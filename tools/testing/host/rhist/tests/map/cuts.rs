@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use kernel::error::code::EAGAIN;
 use kernel::error::code::EBUSY;
+use kernel::fault;
 use kernel::interrupt;
 use kernel::prelude::GFP_KERNEL;
 use kernel::sync::rcu;
@@ -507,5 +508,34 @@ proptest! {
     #[test]
     fn cuts_of_many_elements(ops in prop::collection::vec(ops(600), 1..80)) {
         run(10, 600, ops);
+    }
+}
+
+/// A cut allocates nothing, so it takes place without memory, too.
+#[test]
+fn a_cut_needs_no_memory() {
+    let columns = &COLUMNS;
+    let first = Shape {
+        columns,
+        ..super::shape()
+    };
+    let map = Map::with_second(first, Some(super::shape())).unwrap();
+    let reader = counts::add_reader_from_begin(&map);
+    for edge in 1..4 {
+        let cpu = Cpu::enter(0);
+        let generation = map.read(cpu.preempt());
+        for key in 0..4 {
+            let elt = generation.insert_word(cpu.preempt(), key).unwrap();
+            elt.count(cpu.preempt());
+        }
+        drop(cpu);
+        let ((), allocations) = fault::each(|| counts::cut(&map, edge), |()| ());
+        assert_eq!(allocations, 0);
+        let taken = counts::take(&map, reader, None).unwrap();
+        let contents = map.contents();
+        let hits = contents
+            .elts()
+            .map(|elt| taken.totals.first.column(elt.number(), 0));
+        assert_eq!((taken.end, hits.sum()), (moment(edge), 4));
     }
 }
