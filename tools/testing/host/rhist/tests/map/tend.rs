@@ -768,16 +768,23 @@ fn growth_without_memory() {
     assert_eq!(rows + last.totals.first.drops(&contents), fired + 256);
 }
 
-/// With the elements, the memory of growth is limited.
-#[test]
-fn growth_within_a_limit() {
+std::thread_local! {
+    /// Bytes that a step of growth may take.
+    static LIMIT: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A map for 4 entries, and for 16 ahead, with so many readers of intervals, gets keys for 5
+/// minutes, while a step of its growth may take so many bytes.
+fn grown_within(limit: usize, readers: usize) -> Map {
+    LIMIT.set(limit);
     let (map, _) = growing(2, 8);
+    (0..readers).for_each(|_| _ = counts::add_reader(&map));
     let policy = Policy {
         idle_ns: None,
         taken: 0,
         wide_vars: 0,
         recycle: false,
-        max_bytes: || 100,
+        max_bytes: || LIMIT.get(),
         active: Arc::new(Atomic::new(1), GFP_KERNEL).unwrap(),
     };
     let mut tending = Tending::new(&map, policy).unwrap();
@@ -786,8 +793,33 @@ fn growth_within_a_limit() {
         counts::beats(&map, &mut tending, now * SECOND);
         insert(&map, 0..30);
     }
-    assert_eq!(map.room().unwrap().capacity, 16);
-    assert!(map.losses(Loss::NoMemory) > 0);
+    map
+}
+
+/// With the elements, the memory of growth is limited: also of T, and of S of each reader of
+/// intervals.
+#[test]
+fn growth_within_a_limit() {
+    let capacity = |map: &Map| map.contents().capacity();
+    let least = |readers| {
+        let (mut too_little, mut enough) = (0, 1 << 20);
+        while enough - too_little > 1 {
+            let limit = (too_little + enough) / 2;
+            match capacity(&grown_within(limit, readers)) {
+                16 => too_little = limit,
+                _ => enough = limit,
+            }
+        }
+        let map = grown_within(too_little, readers);
+        assert_eq!(capacity(&map), 16);
+        assert!(map.losses(Loss::NoMemory) > 0);
+        enough
+    };
+    let [without, one, two] = [0, 1, 2].map(least);
+    let since = grown_within(one, 1).reader_bytes().unwrap();
+    assert_eq!(two - one, since);
+    // Of T, too, and of the second bank.
+    assert!(one - without > 2 * since);
 }
 
 /// A map that loses entries, and its worker, with the time that it lives in.
