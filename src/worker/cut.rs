@@ -14,7 +14,7 @@ use kernel::{
 };
 
 /// A histogram that is to be cut.
-pub(super) struct Asked {
+pub struct Asked {
     pub(super) histogram: Arc<Histogram>,
     /// After the edge, until no hit uses it.
     closed: Option<Retired<Generation>>,
@@ -23,7 +23,8 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    pub(super) fn new(histogram: Arc<Histogram>) -> Self {
+    /// Asks for a cut of a histogram with readers.
+    pub fn new(histogram: Arc<Histogram>) -> Self {
         Self {
             histogram,
             closed: None,
@@ -36,14 +37,14 @@ impl Asked {
 ///
 /// Before each step but the first one, a grace period has passed since the step before.
 #[derive(Default)]
-pub(super) struct Cut {
+pub struct Cut {
     asked: KVec<Asked>,
     next: Step,
 }
 
 /// A step of a cut.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Step {
+pub enum Step {
     /// The edge: publishes the other bank of each.
     #[default]
     Edge,
@@ -55,12 +56,12 @@ pub(super) enum Step {
 
 impl Cut {
     /// The next step.
-    pub(super) fn next(&self) -> Step {
+    pub fn next(&self) -> Step {
         self.next
     }
 
     /// The edge of `asked`, which is now: `edge`.
-    pub(super) fn edge(&mut self, asked: KVec<Asked>, edge: Moment) {
+    pub fn edge(&mut self, asked: KVec<Asked>, edge: Moment) {
         self.asked = asked;
         for asked in &mut self.asked {
             asked.closed = asked.histogram.cut(edge).ok();
@@ -70,7 +71,7 @@ impl Cut {
     }
 
     /// The generations of the edge, to be dropped after the grace period.
-    pub(super) fn closed(&mut self) -> impl Iterator<Item = Retired<Generation>> + '_ {
+    pub fn closed(&mut self) -> impl Iterator<Item = Retired<Generation>> + '_ {
         let asked = self.asked.iter_mut();
         asked.filter_map(|asked| asked.closed.take())
     }
@@ -81,13 +82,13 @@ impl Cut {
     }
 
     /// Folds the closed banks. Calls `between` now and then.
-    pub(super) fn fold(&mut self, between: impl Fn()) {
+    pub fn fold(&mut self, between: impl Fn()) {
         self.cut().for_each(|histogram| histogram.fold(&between));
         self.next = Step::End;
     }
 
     /// Ends the cut.
-    pub(super) fn end(&mut self) {
+    pub fn end(&mut self) {
         self.cut().for_each(Histogram::end_cut);
         *self = Self::default();
     }

@@ -59,3 +59,10 @@ pub mod user_events {
     pub mod field;
     mod payload;
 }
+#[cfg(not(loom))]
+#[path = "../../../../../src/worker"]
+pub mod worker {
+    //! The worker of all histograms: its pure part.
+
+    pub mod cut;
+}

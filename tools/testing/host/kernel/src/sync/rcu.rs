@@ -66,6 +66,8 @@ struct Thread {
     reader: usize,
     /// Number of nested sections.
     depth: Cell<usize>,
+    /// Number of grace periods that it has waited for.
+    waits: Cell<usize>,
 }
 
 impl Thread {
@@ -74,6 +76,7 @@ impl Thread {
         Self {
             reader: READERS.iter().position(take).expect("too many threads"),
             depth: Cell::new(0),
+            waits: Cell::new(0),
         }
     }
 
@@ -126,11 +129,19 @@ pub fn read_lock() -> Guard {
 ///
 /// If this thread is in one.
 pub fn synchronize_rcu() {
-    THREAD.with(|thread| assert_eq!(thread.depth.get(), 0, "waits for itself"));
+    THREAD.with(|thread| {
+        assert_eq!(thread.depth.get(), 0, "waits for itself");
+        thread.waits.set(thread.waits.get() + 1);
+    });
     for reader in READERS.iter() {
         let before = reader.sections.fetch_add(0, AcqRel);
         while before % 2 == 1 && reader.sections.load(Acquire) == before {
             thread::yield_now();
         }
     }
+}
+
+/// Number of grace periods that this thread has waited for. Only the host has this.
+pub fn waits() -> usize {
+    THREAD.with(|thread| thread.waits.get())
 }

@@ -7,6 +7,9 @@ use std::sync::Arc as StdArc;
 use kernel::error::code::ENOMEM;
 use kernel::error::Result as KernelResult;
 use kernel::fault;
+use kernel::prelude::KVec;
+use kernel::prelude::GFP_KERNEL;
+use kernel::sync::rcu;
 use kernel::sync::Arc;
 use rhist::hist::show::HistFile;
 use rhist::hist::show::IntervalView;
@@ -16,6 +19,10 @@ use rhist::hist::Ended;
 use rhist::hist::HistInterval;
 use rhist::hist::Histogram;
 use rhist::hist::IntervalReader;
+use rhist::sync::Retired;
+use rhist::worker::cut::Asked;
+use rhist::worker::cut::Cut;
+use rhist::worker::cut::Step;
 
 use super::events::*;
 use super::jsonl;
@@ -302,4 +309,39 @@ fn without_memory() {
         .skip(1)
         .step_by(2)
         .all(|row| row.starts_with("\tmax:")));
+}
+
+/// A cut of several histograms takes two grace periods, which they share, and no memory.
+#[test]
+fn two_grace_periods() {
+    let hists = [
+        "keys=pid",
+        "keys=pid:vals=prio.dist:expire(1s)",
+        "keys=pid:size=100..3000",
+    ]
+    .map(|params| hist(&sched_waking(), params));
+    let readers = hists.each_ref().map(reader);
+    let mut asked = KVec::new();
+    for hist in &hists {
+        waking(b"", 1).hit(hist);
+        asked.push(Asked::new(hist.clone()), GFP_KERNEL).unwrap();
+    }
+    let before = rcu::waits();
+    fault::after(0, || {
+        let mut cut = Cut::default();
+        cut.edge(asked, CLOCKS.now());
+        // As the worker does.
+        while cut.next() != Step::Edge {
+            Retired::drop_after_wait(cut.closed());
+            match cut.next() {
+                Step::Fold => cut.fold(|| ()),
+                _ => cut.end(),
+            }
+        }
+    });
+    assert_eq!(rcu::waits() - before, 2);
+    for reader in &readers {
+        let mut taken = reader.take(reader.room().unwrap(), None).unwrap();
+        assert!(text_of(reader, &mut taken, None, 0).contains("\n    Hits: 1\n"));
+    }
 }
