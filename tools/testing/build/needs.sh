@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# scripts/needs finds missing symbols and members of a kernel, and scripts/needs.exports is up to
-# date.
+# scripts/needs finds missing symbols and members of a kernel; scripts/needs.exports is up to date,
+# and has no symbol by which rhist would expedite grace periods.
 #
 # usage: needs.sh SYMVERS BTF OBJECTS    of the lab's kernel; OBJECTS is where rhist was built for
 #                                        it
@@ -28,6 +28,9 @@ ok $? "the lab's kernel lacks nothing"
 scripts/needs --exports "$objects" >"$work/exports" 2>"$work/said"
 diff "$work/exports" scripts/needs.exports >>"$work/said"
 ok $? "scripts/needs.exports is what the objects import"
+
+! grep expedite scripts/needs.exports >"$work/said"
+ok $? "no expedited grace period is asked for"
 
 grep -vP '\ttrace_array_put\t' "$symvers" >"$work/symvers"
 needs "$work/symvers" "$btf"
