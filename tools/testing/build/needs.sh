@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # scripts/needs finds missing symbols and members of a kernel; scripts/needs.exports is up to date,
-# and has no symbol by which rhist would expedite grace periods.
+# without a symbol by which rhist would expedite grace periods.
 #
 # usage: needs.sh SYMVERS BTF OBJECTS    of the lab's kernel; OBJECTS is where rhist was built for
 #                                        it

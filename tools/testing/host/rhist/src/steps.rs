@@ -43,7 +43,7 @@ impl Slots {
 }
 
 impl Map {
-    /// Returns whether it has one table, and no slot there is SEALED, Going or Dead.
+    /// Returns whether it has one table, without SEALED, Going and Dead slots.
     pub fn is_plain(&self) -> bool {
         let is_plain = |word| match Slot::from_raw(word).map(Slot::state) {
             Some(state) => !matches!(state, SlotState::Going | SlotState::Dead),

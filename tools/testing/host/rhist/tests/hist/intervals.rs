@@ -99,8 +99,8 @@ pub(crate) fn entries_of(file: &str) -> Vec<String> {
         .collect()
 }
 
-/// A histogram with clauses of C has no worker, one table, and slots in C's states. If nobody reads
-/// it by intervals, it has one bank, and no totals.
+/// A histogram with clauses of C needs no worker: it has one table, with slots in C's states. If
+/// nobody reads its intervals, it has one bank, and no totals.
 #[test]
 fn without_readers() {
     for params in [

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! All steps of the worker on a map that grows, loses an entry, or does both, beside hits, a cut and
-//! a reader of intervals.
+//! All steps of the worker on a map that grows, loses an entry, or does both, beside hits, a cut
+//! and a reader of intervals.
 
 use kernel::alloc::flags::GFP_KERNEL;
 use kernel::sync;
@@ -197,9 +197,9 @@ fn rounds(map: &Map, tending: &mut Tending, edge: usize) {
 }
 
 /// A map grows, loses an entry, and is cut meanwhile, beside a hit of that entry: the hit counts
-/// once, in one interval, and the value that it sets is there. The first table is sealed for growth
-/// in round 0 and copied in round 1; the entry is going from round 2 on, judged in round 3, and left
-/// out of the copy in round 4.
+/// once, in one interval, and the value that it sets is there. The first table is sealed for
+/// growth in round 0 and copied in round 1; the entry is going from round 2 on, judged in round 3,
+/// and left out of the copy in round 4.
 #[test]
 fn a_hit_beside_growth_expiry_and_cut() {
     let is_long = std::env::var_os("RHIST_TEST_LONG").is_some();
