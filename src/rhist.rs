@@ -22,7 +22,7 @@ pub mod text;
 mod tree;
 pub mod trigger;
 pub mod user_events;
-mod worker;
+pub mod worker;
 
 use crate::{
     engine::Engine,

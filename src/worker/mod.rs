@@ -6,7 +6,7 @@
 //! Both take several steps, with a grace period between. The worker lets all histograms take a
 //! step, then waits for a grace period, which they share, and so on.
 
-mod cut;
+pub mod cut;
 mod tended;
 
 use crate::{
