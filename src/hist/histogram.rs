@@ -276,12 +276,14 @@ impl Histogram {
         self.groups.as_ref()
     }
 
-    /// Where its hits were counted so far: see [`Map::hit_counts`]. `None`: its trigger lacks
-    /// clauses that make room for new keys.
-    pub fn hit_counts(&self, check_signal: &dyn Fn() -> Result) -> Result<Option<HitCounts>> {
-        let has_room = self.spec.room() != Room::default();
-        let counts = has_room.then(|| self.map.hit_counts(check_signal));
-        counts.transpose()
+    /// Returns whether its trigger has clauses that make room for new keys.
+    pub fn has_room(&self) -> bool {
+        self.spec.room() != Room::default()
+    }
+
+    /// Where its hits were counted so far: see [`Map::hit_counts`].
+    pub fn hit_counts(&self, check_signal: &dyn Fn() -> Result) -> Result<HitCounts> {
+        self.map.hit_counts(check_signal)
     }
 
     /// The room in it: see [`Map::room`].

@@ -10,7 +10,11 @@ use super::{
     },
 };
 use crate::{
-    hist::show,
+    hist::{
+        show,
+        Histogram, //
+    },
+    map::HitCounts,
     mirror::{
         FileOps,
         Opened,
@@ -32,7 +36,10 @@ use crate::{
 use core::fmt;
 use kernel::{
     prelude::*,
-    sync::atomic::Relaxed, //
+    sync::{
+        atomic::Relaxed,
+        Arc, //
+    },
 };
 
 pub(super) const FILE: OverlayFile<Tree> = OverlayFile::new(c"hist_stats", 0o440, &HistStatsOps);
@@ -41,6 +48,7 @@ struct HistStatsOps;
 
 impl FileOps<Tree> for HistStatsOps {
     fn read(&self, tree: &Tree, _file: &Opened<'_>, _open: &OpenState) -> Result<Shown> {
+        let counted = counted(tree)?;
         // Most of it is formatted with the registry locked.
         let mut out = Text::uncharged();
         let commands = tree.engine.commands();
@@ -97,7 +105,8 @@ impl FileOps<Tree> for HistStatsOps {
                     groups.refused()
                 ))?;
             }
-            if let Some(hits) = histogram.hit_counts(&cpu::yield_unless_killed)? {
+            let mut counted = counted.iter();
+            if let Some((_, hits)) = counted.find(|(other, _)| Arc::ptr_eq(other, &histogram)) {
                 line(format_args!("{hits}"))?;
             }
             match histogram.room() {
@@ -107,6 +116,25 @@ impl FileOps<Tree> for HistStatsOps {
         })?;
         Shown::text(out)
     }
+}
+
+/// Where the hits were counted of each histogram whose trigger has clauses of room. The registry is
+/// not locked during the count, which visits all slots; a histogram that was created since is left
+/// out.
+fn counted(tree: &Tree) -> Result<KVec<(Arc<Histogram>, HitCounts)>> {
+    let mut counted = KVec::<(Arc<Histogram>, HitCounts)>::new();
+    tree.engine.for_each_trigger(|_, _, trigger| {
+        let histogram = trigger.data.histogram();
+        let is_listed = |(other, _): &(Arc<Histogram>, _)| Arc::ptr_eq(other, &histogram);
+        if histogram.has_room() && !counted.iter().any(is_listed) {
+            counted.push((histogram, HitCounts::default()), GFP_KERNEL)?;
+        }
+        Ok(())
+    })?;
+    for (histogram, counts) in &mut counted {
+        *counts = histogram.hit_counts(&cpu::yield_unless_killed)?;
+    }
+    Ok(counted)
 }
 
 /// Number of times that the ticks and the hits are read until no tick comes meanwhile.
@@ -133,19 +161,22 @@ fn samples(out: &mut Text, tree: &Tree) -> Result {
             ticks.late(),
             ticks.off()
         ))?;
+        let mut histograms = KVec::new();
         tree.engine.for_each_trigger(|names, n, trigger| {
-            if names != [c"rhist", c"sample"] {
-                return Ok(());
+            if names == [c"rhist", c"sample"] {
+                histograms.push((n, trigger.data.histogram()), GFP_KERNEL)?;
             }
-            let histogram = trigger.data.histogram();
+            Ok(())
+        })?;
+        for (n, histogram) in &histograms {
             let samples = histogram.count_hits(&cpu::yield_unless_killed)?;
             let filtered = histogram.rejected().counted();
             let lost = histogram.drops() + histogram.unresolved();
             show::event_column(&mut lines, b"rhist", b"sample")?;
             lines.format(format_args!(
                 "hist {n}: {samples} samples, {filtered} filtered, {lost} lost\n"
-            ))
-        })?;
+            ))?;
+        }
         let after = Ticks::now();
         if after.passed() == ticks.passed() || tries == TRIES {
             return out.bytes(lines.as_bytes());
