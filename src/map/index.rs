@@ -403,7 +403,7 @@ impl Index {
             for slot in table.path_behind(mem::take(&mut passed), hash) {
                 let raw = match slot.acquire() {
                     EMPTY if !M::INSERTS => EMPTY,
-                    EMPTY if is_path_full => {
+                    EMPTY if mem::take(&mut is_path_full) => {
                         self.ask_for_path();
                         // A full path ends without a seal. Behind it, too, the next table takes
                         // keys only when it is open: the pool has the places then.

@@ -283,7 +283,7 @@ pub struct RoomCounts {
     pub ahead: u32,
     /// How long the last step took, in nanoseconds; 0 before the first one.
     pub step_ns: u64,
-    /// Hits of new keys that found all slots on their path full.
+    /// Times that all slots on the path of a new key, or of a new bucket, were full.
     pub path: u64,
     /// Hits that found no place while memory was lacking.
     pub no_memory: u64,
