@@ -187,7 +187,7 @@ same([reader.hits for reader in readers], [fired] * 3, f"and other readers have 
 # --- top
 
 top = Measurement("top", *QUESTION, "-i", "0.05", *JSON)
-fired = load(20)
+fired = load(30)
 totals = counted(f"{top.folder()}/events/{EVENT}/hist_jsonl")
 same((top.stop(), top.said()), (0, ""), "top ends well")
 lines = top.lines()

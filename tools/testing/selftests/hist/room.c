@@ -412,7 +412,7 @@ static void recycles(void)
 /* Hits of tasks that it leaves out are in no row, not in `other`, and no losses. */
 static void selects(void)
 {
-	const char *list = pathf("%s/set_event_pid", kernel_dir());
+	const char *list = strdup(pathf("%s/set_event_pid", kernel_dir()));
 	unsigned long long events = 0, amount = 0;
 	int status = -1;
 	pid_t child;
