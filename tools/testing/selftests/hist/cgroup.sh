@@ -160,6 +160,7 @@ else
 fi
 
 # Victim and culprit: both groups of each switch between two tasks, compared with their process ids.
+# The last switch of a task that exits is left out: it may have been waited for, and be gone.
 cpu=$(($(nproc) - 1))
 mkfifo "$work/start"
 # spin GROUP: a task that waits there, then keeps the processor busy
@@ -171,7 +172,7 @@ spin /rhist_a/b
 a=$!
 spin /rhist_ab
 b=$!
-between="(next_pid == $a && prev_pid == $b) || (next_pid == $b && prev_pid == $a)"
+between="((next_pid == $a && prev_pid == $b) || (next_pid == $b && prev_pid == $a)) && !(prev_state & 0x30)"
 add $switch "hist:keys=next_pid.cgroup,prev_pid.cgroup if $between"
 add $switch "hist:keys=next_pid,prev_pid if $between"
 exec 3<>"$work/start"
