@@ -246,14 +246,16 @@ static void handle(int number)
 
 static void handler(void)
 {
-	struct itimerval once = { .it_value = { 0, atol(arg) } };
+	/* Repeats, since the first signal may come before the sleep begins. */
+	struct itimerval often = { { 0, atol(arg) }, { 0, atol(arg) } }, never = { };
 	struct sigaction action = { .sa_handler = handle };
 	struct timespec longer = { 10, 0 };
 
 	check(sigaction(SIGALRM, &action, NULL), "sigaction");
-	check(setitimer(ITIMER_REAL, &once, NULL), "setitimer");
+	check(setitimer(ITIMER_REAL, &often, NULL), "setitimer");
 	if (!nanosleep(&longer, NULL) || errno != EINTR)
 		errx(1, "no signal");
+	check(setitimer(ITIMER_REAL, &never, NULL), "setitimer");
 }
 
 static int64_t late;
