@@ -150,7 +150,7 @@ def guest(kernel, tests, durations, cpus=2, cores=1, rest=False, long=False, pat
     suite, names = tests[0].suite, [test.name for test in tests]
     takes = BOOT.get(kernel, 30) + sum(measured(durations, kernel, test, rest, long) for test in tests)
     # This machine may be slow, or busy.
-    patience = max(patience or (3600 if long or kernel in SLOW else 240), *(test.limit for test in tests))
+    patience = max(patience or (3600 if long or kernel in SLOW else 600), *(test.limit for test in tests))
     limit = int(max(600, 5 * takes) + patience)
     memory = next((test.memory for test in tests if test.memory), "")
     options = [] if kernel in USER_MODE else [

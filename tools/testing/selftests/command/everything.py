@@ -46,17 +46,20 @@ to = "http://127.0.0.1:{receiver.port}"
 interval = 1
 
 [histogram.runs]
+budget = "100%"
 count = "rhist_events:run --by next_who --dist total"
 
 [histogram.keys]
+budget = "100%"
 count = "rhist_events:run --by next_key --sum part"
 limit = 2
 
 [histogram.waits]
+budget = "100%"
 between = "rhist_events:wake rhist_events:run --on key=next_key --by next_who"
 unit = "s"
 """
-EXTRA = '\n[histogram.extra]\ncount = "rhist_events:run --by next_key"\n'
+EXTRA = '\n[histogram.extra]\ncount = "rhist_events:run --by next_key"\nbudget = "100%"\n'
 MANY = '\n[histogram.many]\ncount = "rhist_events:numbers --by u64 --dist u64,s32"\nlimit = 1000\nsize = 4096\nbudget = "100%"\n'
 
 
@@ -181,7 +184,7 @@ def upgrade():
         fire("run task 0 1 50 50")
         soon(lambda: not any(running().values()))
         subprocess.run(["insmod", MODULE], check=True)
-        return soon(lambda: all(running().values()), 60)
+        return soon(lambda: all(running().values()))
 
 
 def fill():
@@ -236,7 +239,7 @@ class Arrived:
 
 server.write(CONFIG)
 server.start()
-ok(soon(lambda: running() == {"runs": 1, "keys": 1, "waits": 1}, 60), "it runs", server.said())
+ok(soon(lambda: running() == {"runs": 1, "keys": 1, "waits": 1}), "it runs", server.said())
 load, scraper, arrived = Load(), Scraper(), Arrived()
 rounds = retries = 0
 while scraper.scrapes < SCRAPES or not rounds:
@@ -252,7 +255,7 @@ while scraper.scrapes < SCRAPES or not rounds:
     time.sleep(max(0, since + AWAY - time.monotonic()))
     known, retries = retries, samples()["rhist_push_retries_total", ()]
     receiver.begin()
-    done += [upgrade(), soon(lambda: samples()["rhist_push_queue_batches", ()] <= 1, 120)]
+    done += [upgrade(), soon(lambda: samples()["rhist_push_queue_batches", ()] <= 1)]
     ok(all(done) and retries - known >= 3, f"round {rounds}: reloads, upgrades, a full disk, {retries - known:.0f} attempts in vain",
        done, server.said())
     print(f"# {scraper.scrapes} scrapes, {time.monotonic() - since:.0f} s", flush=True)
@@ -284,8 +287,8 @@ print(f"# {scraper.memory:.1f} MiB of memory, at most {scraper.queued / 1024:.0f
 # --- more batches than the queue holds
 
 reload(CONFIG + MANY)
-ok(soon(lambda: running().get("many") == 1, 60), "one with many keys", server.said())
-ok(soon(lambda: fire("numbers task 0 0 1000 1000") or arrived.of("many") > 0, 60), "is pushed", server.said())
+ok(soon(lambda: running().get("many") == 1), "one with many keys", server.said())
+ok(soon(lambda: fire("numbers task 0 0 1000 1000") or arrived.of("many") > 0), "is pushed", server.said())
 receiver.end()
 fill()
 since = time.monotonic()
@@ -302,11 +305,11 @@ def is_dropped():
     return fallen or found["rhist_push_batches_total", (("result", "dropped"),)] > 8
 
 
-ok(soon(is_dropped, 180), "if there is no room, batches are dropped", last)
+ok(soon(is_dropped), "if there is no room, batches are dropped", last)
 print(f"# after {time.monotonic() - since:.0f} s, with {last['rhist_push_queue_bytes', ()] / 1024:.0f} KiB in the queue", flush=True)
 os.unlink(f"{state}/full")
 receiver.begin()
-ok(soon(lambda: arrived.of("many") and own()["rhist_push_queue_batches", ()] <= 1, 180), "the others arrive", own(), server.said())
+ok(soon(lambda: arrived.of("many") and own()["rhist_push_queue_batches", ()] <= 1), "the others arrive", own(), server.said())
 ok("the oldest batches are dropped" in server.said(), "which is told", server.said())
 spans = sorted(arrived.spans["many"])
 gaps = [place for place, ((_, end), (begin, _)) in enumerate(zip(spans, spans[1:])) if begin != end]

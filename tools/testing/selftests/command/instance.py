@@ -6,7 +6,7 @@ import os
 import time
 
 
-def until(condition, seconds=20):
+def until(condition, seconds=180):
     """Waits for a condition."""
     end = time.monotonic() + seconds
     while not condition():

@@ -101,7 +101,7 @@ class Command(Tool):
 
     def end(self):
         self.process.send_signal(signal.SIGINT)
-        self.process.wait(60)
+        self.process.wait(180)
         self.out.seek(0)
         for line in map(json.loads, self.out):
             if line["type"] == "interval":
@@ -229,7 +229,7 @@ class Lttng(Tool):
 
     def remove(self):
         self.daemon.terminate()
-        self.daemon.wait(60)
+        self.daemon.wait(180)
         self.log.close()
 
 

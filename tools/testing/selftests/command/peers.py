@@ -163,7 +163,7 @@ class Peer:
         self.process.send_signal(signal.SIGINT)
 
     def said(self):
-        self.process.wait(60)
+        self.process.wait(180)
         self.reader.join(10)
         return self.text
 

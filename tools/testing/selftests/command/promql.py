@@ -55,7 +55,7 @@ scrape_configs:
         """Returns the answer of its API."""
         url = f"http://{ADDRESS}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
         try:
-            with urllib.request.urlopen(url, timeout=60) as response:
+            with urllib.request.urlopen(url, timeout=180) as response:
                 return json.load(response)
         except urllib.error.HTTPError as error:
             return {"status": "error", "error": error.read().decode()}

@@ -232,7 +232,8 @@ def extremes(bodies):
     totals have them only if they are new ones of the whole run, as in the first interval.
     """
     push = Push("--name", "cut", question=[*QUESTION[:-1], "s32"])
-    for _ in range(3):
+    # On a slow machine, an interval takes longer than was asked for.
+    for _ in range(8):
         fire(60)
         time.sleep(0.7)
     push.stop()
@@ -240,7 +241,7 @@ def extremes(bodies):
               for point in metric["exponentialHistogram"]["dataPoints"] if point["count"]]
     ends = {point["timeUnixNano"] for point in points}
     unknown = [point for point in points if point.get("min") is None or point.get("max") is None]
-    ok(len(ends) >= 3 and not unknown, f"the extremes of each of {len(ends)} intervals are known", len(unknown), unknown[:1])
+    ok(len(ends) >= 3 and not unknown, "the extremes of each interval are known", len(ends), len(unknown), unknown[:1])
 
 
 def outliers(bodies):

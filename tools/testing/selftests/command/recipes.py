@@ -34,6 +34,7 @@ BACKENDS = ("rhist", "c")
 # User-mode Linux has a clock that advances only with each tick.
 TICK = 0 if HAVE_PROBES else 10_000_000
 MS = 1_000_000
+SIZE = "2048"
 
 
 def plain(key):
@@ -96,7 +97,8 @@ class Run:
     """A recipe that runs."""
 
     def __init__(self, words, backend):
-        self.command = [RHIST, *words, "--backend", backend, "--format", "json", "-i", "0.5"]
+        # With a small map, since C makes all of its elements first, and the loads have few keys.
+        self.command = [RHIST, *words, "--size", SIZE, "--backend", backend, "--format", "json", "-i", "0.5"]
         self.out, self.err = (tempfile.TemporaryFile("w+", dir=WORK) for _ in range(2))
         self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err)
 
@@ -164,7 +166,10 @@ class Known(dict):
     def load(self, comm, kind, count=1, arg="0"):
         command = [f"{WORK}/load", comm, kind, str(count), str(arg)]
         said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-        self[comm] = {name: int(number) for name, number in (line.split() for line in said.splitlines())}
+        numbers = {name: int(number) for name, number in (line.split() for line in said.splitlines())}
+        # The clock of the events, which C reads, runs by the time stamp counter. On an emulated
+        # processor the kernel cannot measure how fast that is.
+        self[comm] = {**numbers, "most": int(numbers["outer_wall"] * 1.03)}
 
 
 def group(cases, load, known=None, after=None, backends=BACKENDS):
@@ -204,21 +209,21 @@ def waits(case, total, known):
     """Each time the task is switched out, it waits once until it runs again."""
     sleeper = known["ld_sleep"]
     case.within("each wait is counted once", sleeper["switches"], total.hits, sleeper["outer_switches"])
-    case.within("times", 0, total.sum(), sleeper["wall"] - SLEEPS * SLEEP + SLEEPS * TICK)
+    case.within("times", 0, total.sum(), sleeper["most"] - SLEEPS * SLEEP + SLEEPS * TICK)
 
 
 def runs_(case, total, known):
     spinner = known["ld_spin"]
     case.within("each run is counted once", spinner["switches"], total.hits, spinner["outer_switches"])
     # It runs unless it sleeps: one millisecond for each five that it spins.
-    case.within("times", spinner["cpu"] * 0.9 - TICK * 20, total.sum(), spinner["wall"] - 20 * MS + 20 * TICK + 5 * MS)
+    case.within("times", spinner["cpu"] * 0.9 - TICK * 20, total.sum(), spinner["most"] - 20 * MS + 20 * TICK + 5 * MS)
 
 
 def away(case, total, known):
     sleeper = known["ld_sleep"]
     case.within("each period is counted once", sleeper["switches"], total.hits, sleeper["outer_switches"])
     least = (sleeper["wall"] - sleeper["cpu"]) * 0.97
-    case.within("times: those in which it did not run", least - SLEEPS * TICK, total.sum(), sleeper["wall"] + SLEEPS * TICK + 5 * MS)
+    case.within("times: those in which it did not run", least - SLEEPS * TICK, total.sum(), sleeper["most"] + SLEEPS * TICK + 5 * MS)
     stacks = sum(row["hits"] for keys, row in total.rows.items() if "nanosleep" in keys[0])
     case.within("stacks: where it sleeps", SLEEPS, stacks, sleeper["outer_switches"])
 
@@ -248,7 +253,7 @@ def made(case, total, known):
     row = total.rows[("clone3",)]
     case.equal("each call is counted once", row["hits"], CHILDREN)
     # It is not called while the load sleeps.
-    awake = known["ld_reuse"]["wall"] - CHILDREN * APART + 2 * CHILDREN * TICK
+    awake = known["ld_reuse"]["most"] - CHILDREN * APART + 2 * CHILDREN * TICK
     case.within("times", 0, row["values"][0]["sum"], awake)
     case.equal("what does not return is not counted", total.of("exit_group"), 0)
 
@@ -260,7 +265,7 @@ def woken(case, total, known):
     case.within("each time that it is woken from sleep is counted once", least, total.of("ld_kid", "ld_ring"), 30)
     # It sleeps from one byte to the next, without other work.
     times = sum(row["values"][0]["sum"] for keys, row in total.rows.items() if keys == ("ld_kid", "ld_ring"))
-    case.within("times", 10 * 4 * MS if HAVE_PROBES else 0, times, known["ld_ring"]["wall"] + 30 * TICK)
+    case.within("times", 10 * 4 * MS if HAVE_PROBES else 0, times, known["ld_ring"]["most"] + 30 * TICK)
 
 
 def expired(case, total, known):
@@ -305,7 +310,7 @@ def latencies(case, total, known):
     name, = [keys for keys in total.rows if "nanosleep" in keys[0]]
     row = total.rows[name]
     case.equal("each call is counted once", row["hits"], 10)
-    case.within("times", 10 * 20 * MS - 10 * TICK, row["values"][0]["sum"], sleeper["wall"] + 10 * TICK)
+    case.within("times", 10 * 20 * MS - 10 * TICK, row["values"][0]["sum"], sleeper["most"] + 10 * TICK)
 
 
 def interrupted(case, total, known):
@@ -335,7 +340,7 @@ def allocated(case, total, known):
 
 def synced(case, total, known):
     case.equal("each call is counted once", total.of("ld_sync"), 8)
-    case.within("times", 0, total.sum(), known["ld_sync"]["wall"] + 8 * TICK)
+    case.within("times", 0, total.sum(), known["ld_sync"]["most"] + 8 * TICK)
 
 
 def written(case, total, known):
@@ -346,7 +351,7 @@ def queued(case, total, known):
     row = total.rows[("flush_to_ldisc",)]
     # The line, and its echo. Others may use terminals, too.
     case.within("each item is counted once", 2 * 60, row["hits"], 2 * 60 + 4)
-    case.within("times", 0, row["values"][0]["sum"], known["ld_tty"]["wall"] + 120 * TICK)
+    case.within("times", 0, row["values"][0]["sum"], known["ld_tty"]["most"] + 120 * TICK)
 
 
 def programs():
@@ -454,6 +459,9 @@ def irqs():
     def load(known):
         known["begin"] = counts()
         known.load("ld_tick", "spin", 10, 30000)
+        # The guest asks its host for these files, which answers by interrupts.
+        for number in range(8):
+            os.path.exists(f"{TOP}/no file {os.getpid()} {number}")
         known["end"] = counts()
 
     def after(known):
@@ -480,14 +488,14 @@ READS, DELAY = 25, 20 * MS
 def requests(case, total, known):
     row = total.rows[("nullb0", "read")]
     case.equal("each request is counted once", row["hits"], READS)
-    case.within("times", READS * DELAY, row["values"][0]["sum"], known["ld_read"]["wall"])
+    case.within("times", READS * DELAY, row["values"][0]["sum"], known["ld_read"]["most"])
 
 
 def flushed(case, total, known):
     requests(case, total, known)
     # A request for a flush is completed, too, without having been issued.
     case.equal("each flush is counted once", total.of("nullb0", "flush"), 5)
-    case.within("times of flushes", 0, total.high("nullb0", "flush"), known["ld_bsync"]["wall"])
+    case.within("times of flushes", 0, total.high("nullb0", "flush"), known["ld_bsync"]["most"])
     case.all_ends(total)
 
 
@@ -535,7 +543,7 @@ def bios(case, total, known):
     row = total.rows[("dm-0", "read")]
     case.equal("each bio is counted once, also one that is split", row["hits"], READS)
     # It waits by ticks.
-    case.within("times", READS * (DELAY - 10 * MS), row["values"][0]["sum"], known["ld_bios"]["wall"])
+    case.within("times", READS * (DELAY - 10 * MS), row["values"][0]["sum"], known["ld_bios"]["most"])
     case.equal("the disk below has its parts", total.of("ram0", "read"), READS + 1)
     # Below it, nothing waits.
     case.within("times of the disk below", 0, total.rows[("ram0", "read")]["values"][0]["sum"], row["values"][0]["sum"])
@@ -560,7 +568,7 @@ def sizes_of_bios(case, total, known):
 
 def on_disk(case, total, known):
     case.equal("each call is counted once", total.of("ld_bsync"), 5)
-    case.within("times", 5 * DELAY, total.sum(), known["ld_bsync"]["wall"])
+    case.within("times", 5 * DELAY, total.sum(), known["ld_bsync"]["most"])
 
 
 def block():
@@ -615,7 +623,7 @@ CONNECTS, SENDS, DROPS = 5, 10, 12
 def connected(case, total, known):
     case.equal("each connection is counted once", total.table(), {("127.0.0.1", str(known["ld_connect"]["port"])): CONNECTS})
     # There and back.
-    case.within("times", CONNECTS * 40 * MS, total.sum(), known["ld_connect"]["wall"])
+    case.within("times", CONNECTS * 40 * MS, total.sum(), known["ld_connect"]["most"])
 
 
 def not_connected(case, total, known):
@@ -675,7 +683,7 @@ def lived(case, total, known):
     row = total.rows[(str(known["ld_connect"]["port"]),)]
     case.equal("each connection is counted once", row["hits"], CONNECTS)
     # The last packets may still be on the way when the program ends.
-    case.within("times", CONNECTS * 30 * MS, row["values"][0]["sum"], known["ld_connect"]["wall"] + CONNECTS * 200 * MS)
+    case.within("times", CONNECTS * 30 * MS, row["values"][0]["sum"], known["ld_connect"]["most"] + CONNECTS * 200 * MS)
     # Neither the socket that listened, nor the refused ones.
     case.all_ends(total)
 
@@ -701,7 +709,7 @@ def round_trips(case, total, known):
     case.within("each segment that is received is counted once", SENDS, row["hits"], 2 * SENDS + 4)
     buckets = row["values"][0]["buckets"]
     # The kernel smooths it, starting with the time of the handshake.
-    case.within("times in microseconds", 40000, buckets[-1][1], known["ld_send"]["wall"] // 1000)
+    case.within("times in microseconds", 40000, buckets[-1][1], known["ld_send"]["most"] // 1000)
 
 
 def tcp_counters():
@@ -791,17 +799,17 @@ def reclaimed(case, total, known):
 
 def locked(case, total, known):
     case.equal("each wait is counted once", total.of("ld_lock"), 2)
-    case.within("times", 2 * 50 * MS, total.sum(), known["ld_lock"]["wall"])
+    case.within("times", 2 * 50 * MS, total.sum(), known["ld_lock"]["most"])
 
 
 def locked_again(case, total, known):
     case.equal("each wait is counted once", total.of("ld_mutex"), 2)
-    case.within("times: also before somebody else has taken it", 2 * 2 * 50 * MS, total.sum(), known["ld_mutex"]["wall"])
+    case.within("times: also before somebody else has taken it", 2 * 2 * 50 * MS, total.sum(), known["ld_mutex"]["most"])
 
 
 def called(case, total, known):
     case.equal("each call is counted once", total.of("ld_nap"), 10)
-    case.within("times", 10 * 20 * MS, total.sum(), known["ld_nap"]["wall"])
+    case.within("times", 10 * 20 * MS, total.sum(), known["ld_nap"]["most"])
 
 
 def nested(case, total, known):
@@ -809,7 +817,7 @@ def nested(case, total, known):
     case.add("there are several", len(total.rows) > 1, total.table())
     for (function,), row in total.rows.items():
         case.equal("each call is counted once", (function, row["hits"]), (function, 10))
-        case.within("times", 10 * 20 * MS, row["values"][0]["sum"], known["ld_nap"]["wall"])
+        case.within("times", 10 * 20 * MS, row["values"][0]["sum"], known["ld_nap"]["most"])
     case.all_ends(total)
 
 

@@ -30,7 +30,7 @@ def same(got, expected, name):
     ok(got == expected, name, f"expected: {expected}", f"got:      {got}")
 
 
-def soon(condition, seconds=20):
+def soon(condition, seconds=180):
     """Waits until a condition holds."""
     end = time.monotonic() + seconds
     while not condition():
@@ -88,7 +88,7 @@ class Server:
             os.unlink(path)
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify, open(self.log, "w", encoding="utf-8") as log:
             notify.bind(path)
-            notify.settimeout(60)
+            notify.settimeout(180)
             self.process = subprocess.Popen(
                 [*BARE, RHIST, "serve", "--listen", "127.0.0.1:0", "--config", self.folder],
                 stderr=log, env={**os.environ, "NOTIFY_SOCKET": path})
@@ -110,11 +110,11 @@ class Server:
 
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)
-        return self.process.wait(60)
+        return self.process.wait(180)
 
     def get(self, path="/metrics", accept=None, method="GET", host=None):
         """Status, type and body."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=180)
         headers = {"Accept": accept, "Host": host}
         connection.request(method, path, headers={name: value for name, value in headers.items() if value})
         response = connection.getresponse()
@@ -142,7 +142,7 @@ class Server:
         def running():
             samples = self.scrape()
             return sorted((labels[0][1], value) for (name, labels), value in samples.items() if name == "rhist_serve_running")
-        return soon(lambda: running() == sorted((name, 1) for name in names), 60)
+        return soon(lambda: running() == sorted((name, 1) for name in names))
 
     def forget(self, *names):
         """Allows counters of these histograms to begin anew."""

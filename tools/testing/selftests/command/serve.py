@@ -25,20 +25,25 @@ os.environ.update(RHIST_RUN=f"{work}/run", HOME=work)
 begin()
 server = Server(work)
 
+# With budgets that hits do not exceed on an emulated processor, either.
 CONFIG = """
 [histogram.runs]
+budget = "100%"
 count = "rhist_events:run --by next_who --dist total"
 
 [histogram.few]
+budget = "100%"
 count = "rhist_events:run --by next_key.hex --sum part"
 limit = 2
 
 [histogram.waits]
+budget = "100%"
 between = "rhist_events:wake rhist_events:run --on key=next_key --by next_who"
 unit = "s"
 labels = { next_who = "who" }
 
 [histogram.plain]
+budget = "100%"
 event = "rhist_events:run"
 trigger = "hist:keys=next_task:vals=change.dist"
 """
@@ -206,7 +211,7 @@ def is_cut():
     return {number for number, _ in readers()} == {1}
 
 
-ok(soon(is_cut, 180), "after a minute, it reads intervals again", readers(), server.said())
+ok(soon(is_cut), "after a minute, it reads intervals again", readers(), server.said())
 fire("run task 0 1 4 4")
 fired = 55 + 4 * len(rounds) + 4
 same(hits(), fired, "and nothing is lost or counted twice")
@@ -297,7 +302,7 @@ def is_paused():
 
 
 if ("rhist_serve_event_cost_seconds", (("histogram", "costly"),)) in server.scrape():
-    ok(soon(is_paused, 60), "one that costs more than its budget is paused", server.said())
+    ok(soon(is_paused), "one that costs more than its budget is paused", server.said())
     ok("costly: cost" in server.said() and len(instances()) == 4, "which is told, and the others go on", server.said())
     print("#", next(line for line in server.said().splitlines() if "its budget" in line))
     before = server.scrape()
@@ -380,7 +385,7 @@ server.start()
 ok(server.said().count("removed the objects of a run") == 4 and len(instances()) == 4, "or the next service", server.said())
 same(server.stop(signal.SIGINT), 0, "SIGINT ends it, too")
 same(instances(), [], "and nothing is left then")
-server.write("".join(f'[histogram.h{n}]\nrecipe = "runqlat"\n' for n in range(12)))
+server.write("".join(f'[histogram.h{n}]\nrecipe = "runqlat"\nbudget = "100%"\n' for n in range(12)))
 with open(server.log, "w", encoding="utf-8") as log:
     server.process = subprocess.Popen([RHIST, "serve", "--listen", "127.0.0.1:0", "--config", server.folder], stderr=log)
 soon(lambda: ": counts" in server.said())
@@ -393,10 +398,10 @@ ok(made < 12 and not instances(), "it makes no more then, and nothing is left", 
 port = free_port()
 receiver = Receiver(port)
 thirty = [f"h{n}" for n in range(30)]
-server.write("".join(f'[histogram.{name}]\ncount = "rhist_events:run --by next_key"\n' for name in thirty)
+server.write("".join(f'[histogram.{name}]\ncount = "rhist_events:run --by next_key"\nbudget = "100%"\n' for name in thirty)
              + f'\n[push]\nto = "http://127.0.0.1:{port}"\ninterval = 2\n')
 server.start()
-ok(soon(lambda: server.runs(*thirty), 180), "thirty histograms count", server.said())
+ok(soon(lambda: server.runs(*thirty)), "thirty histograms count", server.said())
 
 
 def cuts():
@@ -415,7 +420,7 @@ def have_rounds():
 
 
 before = receiver.requests
-ok(soon(have_rounds, 180), "all are pushed", server.said())
+ok(soon(have_rounds), "all are pushed", server.said())
 ends = cuts()
 different = set.union(*ends.values())
 rounds = max(len(one) for one in ends.values())
@@ -429,7 +434,7 @@ same(server.stop(), 0, "SIGTERM ends it")
 
 pair = [Server(f"{work}/{name}") for name in ("one", "two")]
 for each in pair:
-    each.write('[histogram.both]\nevent = "rhist_events:run"\ntrigger = "hist:keys=next_key:vals=total.dist:name=both"\n')
+    each.write('[histogram.both]\nevent = "rhist_events:run"\ntrigger = "hist:keys=next_key:vals=total.dist:name=both"\nbudget = "100%"\n')
     each.start()
     ok(each.runs("both"), "each of two services counts", each.said())
 same({number for number, _ in readers()}, {2}, "both read the intervals of one histogram")

@@ -4,10 +4,11 @@
  *
  * Does something N times under the name COMM, so that the right count of a recipe for that name is
  * known. Prints its own numbers, one "NAME NUMBER" a line:
- *   wall, cpu        nanoseconds that it took, and that it ran
- *   switches, outer_switches
- *                    how often it was switched out; the second also before it took the name and
+ *   cpu              nanoseconds that it ran
+ *   wall, outer_wall nanoseconds that it took; the second with the time before it took the name and
  *                    after
+ *   switches, outer_switches
+ *                    likewise how often it was switched out
  *   faults, outer_faults
  *                    likewise page faults
  * and those that some kinds add. Kinds:
@@ -693,7 +694,7 @@ int main(int argc, char **argv)
 {
 	struct rusage outer[2], inner[2];
 	void (*run)(void) = NULL;
-	int64_t wall, cpu;
+	int64_t outer_wall, wall, cpu;
 
 	comm = argc > 2 ? argv[1] : "";
 	n = argc > 3 ? atol(argv[3]) : 1;
@@ -704,6 +705,7 @@ int main(int argc, char **argv)
 	if (!run)
 		errx(2, "usage: load COMM KIND [N [ARG]]");
 
+	outer_wall = now(CLOCK_MONOTONIC);
 	getrusage(RUSAGE_SELF, &outer[0]);
 	prctl(PR_SET_NAME, comm);
 	getrusage(RUSAGE_SELF, &inner[0]);
@@ -716,12 +718,14 @@ int main(int argc, char **argv)
 	getrusage(RUSAGE_SELF, &inner[1]);
 	prctl(PR_SET_NAME, "load");
 	getrusage(RUSAGE_SELF, &outer[1]);
+	outer_wall = now(CLOCK_MONOTONIC) - outer_wall;
 
 	if (late)
 		printf("late %lld\n", (long long)late);
 	if (slept)
 		printf("slept %ld\n", slept);
-	printf("pid %d\nwall %lld\ncpu %lld\n", getpid(), (long long)wall, (long long)cpu);
+	printf("pid %d\ncpu %lld\n", getpid(), (long long)cpu);
+	printf("wall %lld\nouter_wall %lld\n", (long long)wall, (long long)outer_wall);
 	printf("switches %ld\nouter_switches %ld\n", switches(&inner[1]) - switches(&inner[0]), switches(&outer[1]) - switches(&outer[0]));
 	printf("faults %ld\nouter_faults %ld\n", faults(&inner[1]) - faults(&inner[0]), faults(&outer[1]) - faults(&outer[0]));
 	return 0;
