@@ -538,9 +538,9 @@ impl Source for Run {
         let Some(intervals) = &mut self.intervals else {
             return self.difference().map(Some);
         };
-        let cut = intervals.read()?;
-        let histograms = cut.histograms.iter();
-        let histograms = histograms.map(|(event, histograms)| (event.as_str(), histograms.clone()));
+        let mut cut = intervals.read()?;
+        let histograms = cut.histograms.iter_mut();
+        let histograms = histograms.map(|(event, histograms)| (event.as_str(), std::mem::take(histograms)));
         let table = self.plan.answer.combine(histograms.collect())?.table;
         // All but the rows is little, and some of it is only known of the whole run: ends without a
         // start in any of several histograms.
