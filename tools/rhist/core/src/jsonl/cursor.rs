@@ -80,7 +80,10 @@ impl<'a> Cursor<'a> {
                 }
                 _ => {
                     let name = cursor.name()?;
-                    let is_it = |(known, _): &(&str, M)| known.trim_matches(['"', ':']) == name;
+                    let is_it = |(known, _): &(&str, M)| {
+                        let known = known.strip_prefix('"').and_then(|known| known.strip_suffix("\":"));
+                        known == Some(name)
+                    };
                     members.iter().position(is_it).unwrap_or(members.len())
                 }
             };
