@@ -40,7 +40,7 @@ impl Table {
         if self.rows.is_empty() {
             self.rows = other.rows;
         } else {
-            let places = places(&other.rows, &self.rows);
+            let places: Vec<_> = places(&other.rows, &self.rows).collect();
             for (row, place) in other.rows.into_iter().zip(places) {
                 match place.and_then(|place| self.rows.get_mut(place)) {
                     Some(ours) => add(ours, row, &self.values),
@@ -60,7 +60,7 @@ impl Table {
     /// Hits of a row that was taken out since then are in no row but the one of all that were taken
     /// out: in that row, the ones that `earlier` has already do not count as an increase.
     pub fn since(&self, mut earlier: Table) -> Table {
-        let places = places(&self.rows, &earlier.rows);
+        let places: Vec<_> = places(&self.rows, &earlier.rows).collect();
         let gone = match self.has_taken_out() {
             true => self.take_gone(&mut earlier, &places),
             false => None,
@@ -470,9 +470,9 @@ impl Hash for OtherKeys<'_> {
 }
 
 /// Indices of `rows` among `others`, by their keys.
-fn places(rows: &[Row], others: &[Row]) -> Vec<Option<usize>> {
+pub fn places<'a>(rows: &'a [Row], others: &'a [Row]) -> impl Iterator<Item = Option<usize>> + 'a {
     let mut finder = Finder::new(others);
-    rows.iter().map(|row| finder.find(&row.keys)).collect()
+    rows.iter().map(move |row| finder.find(&row.keys))
 }
 
 /// Finds rows by their keys. Tries the row after the last match first, since two readings of a

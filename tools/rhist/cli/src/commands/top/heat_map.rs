@@ -5,6 +5,7 @@
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
+use rhist_core::question::Reading;
 use rhist_core::table::Unit;
 
 use super::history;
@@ -20,14 +21,15 @@ use super::state::State;
 /// Width of the labels on the left, in cells.
 const MARGIN: u16 = 9;
 
-/// Draws the values of the selected key into an area.
-pub fn draw(state: &State, paint: &mut Paint, area: Rect) {
+/// Draws the values of the selected key into an area. `total` has its maximum.
+pub fn draw(state: &State, total: &Reading, paint: &mut Paint, area: Rect) {
     let Some(key) = state.selected else {
         return;
     };
     let end = paint.text(area.x, area.y, area.width, state.keys.label(key), paint.look.strong());
+    let unit = Column::P50.unit(&total.table);
     let shown = state.shown().line(key);
-    let figures = shown.map_or(String::new(), |line| figures(state, line));
+    let figures = shown.map_or(String::new(), |line| figures(line, unit));
     paint.text(
         end + 2,
         area.y,
@@ -38,9 +40,9 @@ pub fn draw(state: &State, paint: &mut Paint, area: Rect) {
     if area.height < 5 || area.width <= MARGIN {
         return;
     }
-    let worst = state.worst(key).filter(|(_, sentence)| !sentence.is_empty());
+    let worst = state.worst(total, key).filter(|(_, sentence)| !sentence.is_empty());
     if let Some((value, sentence)) = &worst {
-        let worst = format!("worst: {}, {sentence}", number::short(*value as f64, unit(state)));
+        let worst = format!("worst: {}, {sentence}", number::short(*value as f64, unit));
         paint.text(area.x, area.y + 1, area.width, &worst, Style::new());
     }
     let above = if worst.is_some() { 2 } else { 1 };
@@ -53,7 +55,7 @@ pub fn draw(state: &State, paint: &mut Paint, area: Rect) {
     let moments = state.history.last(chart.width.into(), state.shown().pushed);
     let moments: Vec<_> = moments.collect();
     let legend = match Grid::new(key, &moments, chart.height) {
-        Some(grid) => grid.draw(key, unit(state), &moments, paint, chart),
+        Some(grid) => grid.draw(key, unit, &moments, paint, chart),
         None => bars(key, &moments, paint, chart),
     };
     time(&moments, paint, Rect::new(chart.x, chart.bottom(), chart.width, 1));
@@ -61,13 +63,8 @@ pub fn draw(state: &State, paint: &mut Paint, area: Rect) {
     paint.texts(chart.x, y, chart.width, &legend);
 }
 
-fn unit(state: &State) -> Unit {
-    state.table().map_or(Unit::Plain, |table| Column::P50.unit(table))
-}
-
 /// Formats the numbers of the key.
-fn figures(state: &State, line: &Line) -> String {
-    let unit = unit(state);
+fn figures(line: &Line, unit: Unit) -> String {
     let mut figures = vec![format!("{}/s", number::short(line.rate, Unit::Plain))];
     let max = line.max.map(|max| max as f64);
     for (name, number) in [("p50", line.p50), ("p99", line.p99), ("max", max)] {

@@ -2,6 +2,8 @@
 
 //! Effects of keys. Their only list, which the help also shows.
 
+use rhist_core::question::Reading;
+
 use super::input::Key;
 use super::line::Column;
 use super::state::State;
@@ -51,8 +53,8 @@ pub fn help() -> String {
     })
 }
 
-/// Performs the effect of a key.
-pub fn press(state: &mut State, key: Key) -> Option<Request> {
+/// Performs the effect of a key. `total` is the one at the end of the last interval.
+pub fn press(state: &mut State, total: &Reading, key: Key) -> Option<Request> {
     state.message = None;
     if let Key::Control(letter) = key {
         return match letter {
@@ -72,7 +74,7 @@ pub fn press(state: &mut State, key: Key) -> Option<Request> {
         Key::Char('?' | 'h') => show(state, View::Help),
         Key::Char('t') => show(state, View::Triggers),
         Key::Char(' ') => state.freeze(),
-        Key::Char('b') => state.set_baseline(),
+        Key::Char('b') => state.set_baseline(total),
         Key::Char('s') => state.medians = !state.medians,
         Key::Esc => back(state),
         _ => match state.view {

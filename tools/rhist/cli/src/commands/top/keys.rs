@@ -12,6 +12,8 @@ use rhist_core::table::Key;
 pub struct Keys {
     numbers: HashMap<Rc<[Key]>, u32>,
     seen: Vec<(Rc<[Key]>, String)>,
+    /// Number of the key that stands for keys without a row, if it was seen.
+    other: Option<u32>,
     /// Number after the last one looked up.
     next: u32,
 }
@@ -31,6 +33,9 @@ impl Keys {
 
     fn add(&mut self, key: &[Key], label: String) -> u32 {
         let number = u32::try_from(self.seen.len()).unwrap_or(u32::MAX);
+        if let [Key::Other(_), ..] = key {
+            self.other = Some(number);
+        }
         let key: Rc<[Key]> = key.into();
         self.seen.push((Rc::clone(&key), label));
         self.numbers.insert(key, number);
@@ -40,6 +45,11 @@ impl Keys {
     /// Number of a known key.
     pub fn find(&self, key: &[Key]) -> Option<u32> {
         self.numbers.get(key).copied()
+    }
+
+    /// Number of the key that stands for keys without a row, if it was seen.
+    pub fn other(&self) -> Option<u32> {
+        self.other
     }
 
     /// Key with this number.

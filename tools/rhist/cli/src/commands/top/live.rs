@@ -86,8 +86,8 @@ impl Top<'_> {
                 self.read()?;
             }
             if (!self.is_drawn || self.terminal.is_resized()) && self.terminal.is_ready() {
-                let (state, look) = (&mut self.state, self.look);
-                self.terminal.draw(|buffer| screen::draw(state, look, buffer))?;
+                let (state, total, look) = (&mut self.state, self.source.total(), self.look);
+                self.terminal.draw(|buffer| screen::draw(state, total, look, buffer))?;
                 self.is_drawn = true;
             }
             match self.terminal.wait(self.signals, self.nap())? {
@@ -125,7 +125,7 @@ impl Top<'_> {
         let interval = match self.source.interval() {
             Ok(interval) => interval,
             // The numbers so far can still be viewed.
-            Err(error) if self.state.last.is_some() => {
+            Err(error) if self.state.history.pushed > 0 => {
                 self.state.message = Some(error.to_string());
                 None
             }
@@ -136,7 +136,7 @@ impl Top<'_> {
             self.is_drawn = false;
             return Ok(());
         };
-        self.state.read(&interval, self.source.total().clone());
+        self.state.read(&interval, self.source.total());
         self.is_drawn &= self.state.is_frozen();
         if let Some(note) = interval.notes.last() {
             self.state.message = Some(note.clone());
@@ -152,7 +152,7 @@ impl Top<'_> {
 
     /// Handles a key. Returns whether to end.
     fn press(&mut self, key: Key) -> anyhow::Result<bool> {
-        match keyboard::press(&mut self.state, key) {
+        match keyboard::press(&mut self.state, self.source.total(), key) {
             Some(Request::Quit) => return Ok(true),
             Some(Request::Suspend) => {
                 self.terminal.stop()?;

@@ -16,6 +16,7 @@ use rhist_core::picture;
 use rhist_core::picture::Cell;
 use rhist_core::picture::Ink;
 use rhist_core::picture::Style;
+use rhist_core::question::Reading;
 use rhist_core::question::Source;
 
 use super::batch;
@@ -31,7 +32,7 @@ use crate::signals::Signals;
 pub fn run(source: &mut dyn Source, mut options: Options, signals: &Signals) -> anyhow::Result<()> {
     let mut state = State::new(source.question().clone(), mem::take(&mut options.names));
     batch::follow(source, &options, signals, |interval, source| {
-        state.read(&interval, source.total().clone());
+        state.read(&interval, source.total());
         Ok(())
     })?;
     let size = |name: &str, default: u16, most: u16| {
@@ -39,18 +40,18 @@ pub fn run(source: &mut dyn Source, mut options: Options, signals: &Signals) -> 
         size.map_or(default, |size: u16| size.clamp(1, most))
     };
     let (columns, lines) = (size("COLUMNS", 80, 400), size("LINES", 24, 200));
-    io::stdout().write_all(draw(&mut state, columns, lines).as_bytes())?;
+    io::stdout().write_all(draw(&mut state, source.total(), columns, lines).as_bytes())?;
     Ok(())
 }
 
 /// Draws the screen into a picture.
-pub fn draw(state: &mut State, columns: u16, lines: u16) -> String {
+pub fn draw(state: &mut State, total: &Reading, columns: u16, lines: u16) -> String {
     let look = Look {
         color: true,
         ascii: false,
     };
     let mut buffer = Buffer::empty(Rect::new(0, 0, columns, lines));
-    screen::draw(state, look, &mut buffer);
+    screen::draw(state, total, look, &mut buffer);
     let lines: Vec<_> = buffer.content().chunks(columns.max(1).into()).map(line).collect();
     let title = format!("rhist top {}: {}", state.question.name, state.question.summary);
     picture::screen(&title, columns, &lines)

@@ -5,6 +5,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
+use rhist_core::question::Reading;
 
 use super::header;
 use super::heat_map;
@@ -29,8 +30,8 @@ const HINTS: &[(&str, &str)] = &[
     ("w", "record"),
 ];
 
-/// Draws the whole screen, of any size.
-pub fn draw(state: &mut State, look: Look, buffer: &mut Buffer) {
+/// Draws the whole screen, of any size. `total` is the one at the end of the last interval.
+pub fn draw(state: &mut State, total: &Reading, look: Look, buffer: &mut Buffer) {
     let mut paint = Paint::new(buffer, look);
     let area = paint.area();
     let header = match area.height {
@@ -46,8 +47,8 @@ pub fn draw(state: &mut State, look: Look, buffer: &mut Buffer) {
         ..area
     };
     match state.view {
-        View::Table => table::draw(state, &mut paint, body),
-        View::HeatMap => heat_map::draw(state, &mut paint, body),
+        View::Table => table::draw(state, &total.table, &mut paint, body),
+        View::HeatMap => heat_map::draw(state, total, &mut paint, body),
         View::Triggers => {
             let paragraphs = text::triggers(state, &paint);
             text_view(state, &paragraphs, &mut paint, body);

@@ -2,17 +2,15 @@
 
 //! Numbers shown for an interval: the figures of the header, and a line for each key.
 
-use std::collections::HashMap;
-
 use rhist_core::question::Fill;
 use rhist_core::question::Interval;
-use rhist_core::question::Reading;
 use rhist_core::table::Dist;
 use rhist_core::table::Fold;
 use rhist_core::table::Losses;
 use rhist_core::table::Row;
 use rhist_core::table::Table;
 use rhist_core::table::Value;
+use rhist_core::table::fold;
 
 use super::history::Moment;
 use super::line;
@@ -40,24 +38,25 @@ pub struct Screenful {
 }
 
 impl Screenful {
-    /// Computes the numbers of an interval. `changed` are the numbers of the keys in its counts
-    /// `delta`, `reading` is the total at its end, with `keys`, and `before` is the previous
-    /// interval. A key without a row in the interval was not hit.
+    /// Computes the numbers of an interval. A key without a row in its counts `delta` was not hit.
+    /// `total` has the counts of the run at its end, and `keys` the numbers of its keys. `before`
+    /// is the previous interval. Reuses the memory of `lines`.
     pub fn measure(
         interval: &Interval,
-        (delta, changed): (&Table, &[u32]),
-        reading: &Reading,
+        delta: &Table,
+        total: &Table,
         keys: &[u32],
         before: &Screenful,
+        mut lines: Vec<Line>,
     ) -> (Self, Moment) {
         let seconds = interval.seconds();
-        let table = &reading.table;
-        let dist = line::dist_column(table);
-        let deltas: HashMap<u32, &Row> = changed.iter().copied().zip(&delta.rows).collect();
+        let dist = line::dist_column(total);
+        let places = fold::places(&total.rows, &delta.rows);
         let mut moment = Moment::new(interval.to.monotonic_ns);
-        let mut lines = Vec::with_capacity(table.rows.len());
-        for (row, &key) in table.rows.iter().zip(keys) {
-            let delta = deltas.get(&key).copied();
+        lines.clear();
+        lines.reserve(total.rows.len());
+        for ((row, &key), place) in total.rows.iter().zip(keys).zip(places) {
+            let delta = place.and_then(|place| delta.rows.get(place));
             let hits = delta.map_or(0, |delta| delta.hits);
             let of = |row| dist.and_then(|column| dist_of(row, column));
             let values = delta.and_then(of);
@@ -74,7 +73,7 @@ impl Screenful {
                 p99: quantile(0.99),
                 max,
                 max_is_new: max > before.line(key).and_then(|line| line.max),
-                numbers: numbers(table, row, delta, seconds),
+                numbers: numbers(total, row, delta, seconds),
             };
             if hits > 0 {
                 moment.add(key, line.rate, [line.p50, line.p99], values);
@@ -88,8 +87,8 @@ impl Screenful {
             elapsed: before.elapsed + seconds,
             events: per_second(interval.events as f64, seconds),
             cost: interval.cpus(),
-            fill: reading.fill,
-            losses: table.losses.clone(),
+            fill: interval.fill,
+            losses: total.losses.clone(),
             pushed: before.pushed + 1,
         };
         (screenful, moment)

@@ -3,13 +3,12 @@
 //! State of `rhist top`. Takes readings and keys of the keyboard, and is drawn by the views;
 //! independent of the terminal.
 
-use std::borrow::Cow;
+use std::mem;
 
 use rhist_core::names::Names;
 use rhist_core::question::Interval;
 use rhist_core::question::Question;
 use rhist_core::question::Reading;
-use rhist_core::table::Key;
 use rhist_core::table::Row;
 use rhist_core::table::Table;
 use rhist_core::table::shown;
@@ -32,11 +31,12 @@ pub struct State {
     names: Names,
     /// All keys seen.
     pub keys: Keys,
-    /// Total of all intervals. `None` before the first one.
-    pub last: Option<Reading>,
     /// The last intervals.
     pub history: History,
     now: Screenful,
+    /// Lines of the interval before, whose memory is reused: a large block that is allocated after
+    /// many small ones were freed makes the heap grow each time.
+    spare: Vec<Line>,
     frozen: Option<Screenful>,
     /// Baseline to compare with, instead of the previous interval.
     pub baseline: Option<Baseline>,
@@ -98,9 +98,9 @@ impl State {
             question,
             names,
             keys: Keys::default(),
-            last: None,
             history: History::default(),
             now: Screenful::default(),
+            spare: Vec::new(),
             frozen: None,
             baseline: None,
             columns: Vec::new(),
@@ -122,38 +122,28 @@ impl State {
     }
 
     /// Takes an interval, and the total at its end.
-    pub fn read(&mut self, interval: &Interval, mut total: Reading) {
-        if let Cow::Owned(table) = total.table.with_one_other() {
-            total.table = table;
-        }
+    pub fn read(&mut self, interval: &Interval, total: &Reading) {
+        let total = total.table.with_one_other();
         let delta = interval.delta.with_one_other();
         let labels = Labels {
             question: &self.question,
             names: &self.names,
         };
-        let mut numbers = |table: &Table| -> Vec<u32> {
-            let number = |row: &Row| self.keys.number(&row.keys, || label(labels, table, row));
-            table.rows.iter().map(number).collect()
-        };
-        let (keys, changed) = (numbers(&total.table), numbers(&delta));
-        self.columns = Column::of(&total.table);
-        let (now, moment) = Screenful::measure(interval, (&delta, &changed), &total, &keys, &self.now);
+        let number = |row: &Row| self.keys.number(&row.keys, || label(labels, &total, row));
+        let keys: Vec<u32> = total.rows.iter().map(number).collect();
+        self.columns = Column::of(&total);
+        let lines = mem::take(&mut self.spare);
+        let (now, moment) = Screenful::measure(interval, &delta, &total, &keys, &self.now, lines);
         self.history.push(moment);
-        self.now = now;
-        self.last = Some(total);
+        self.spare = mem::replace(&mut self.now, now).lines;
         self.arrange();
     }
 
-    /// Table of the last reading, with all columns.
-    pub fn table(&self) -> Option<&Table> {
-        Some(&self.last.as_ref()?.table)
-    }
-
-    /// Maximum of a key, and the sentence about the fields saved with it; empty if nothing was
-    /// saved.
-    pub fn worst(&self, key: u32) -> Option<(i128, String)> {
+    /// Maximum of a key in the total, and the sentence about the fields saved with it; empty if
+    /// nothing was saved.
+    pub fn worst(&self, total: &Reading, key: u32) -> Option<(i128, String)> {
         let key = self.keys.key(key);
-        let row = self.table()?.rows.iter().find(|row| *row.keys == *key)?;
+        let row = total.table.rows.iter().find(|row| *row.keys == *key)?;
         let worst = row.worst.as_ref()?;
         let labels = Labels {
             question: &self.question,
@@ -181,10 +171,10 @@ impl State {
         self.arrange();
     }
 
-    /// Sets the baseline to the run so far, or removes it.
-    pub fn set_baseline(&mut self) {
-        self.baseline = match (self.baseline.take(), &self.last) {
-            (None, Some(last)) if self.now.elapsed > 0.0 => Some(self.measure_baseline(&last.table)),
+    /// Sets the baseline to the total, the run so far, or removes it.
+    pub fn set_baseline(&mut self, total: &Reading) {
+        self.baseline = match self.baseline.take() {
+            None if self.now.elapsed > 0.0 => Some(self.measure_baseline(&total.table.with_one_other())),
             _ => None,
         };
         self.arrange();
@@ -244,8 +234,8 @@ impl State {
             order.reverse();
         }
         // It stands for many keys, so comparing it with one tells nothing.
-        let is_other = |key: u32| matches!(self.keys.key(key).first(), Some(Key::Other(_)));
-        if let Some(place) = order.iter().position(|&(_, key)| is_other(key)) {
+        let place = |other| order.iter().position(|&(_, key)| key == other);
+        if let Some(place) = self.keys.other().and_then(place) {
             order[place..].rotate_left(1);
         }
         self.order = order.into_iter().map(|(_, key)| key).collect();

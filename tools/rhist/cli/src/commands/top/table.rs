@@ -20,21 +20,22 @@ const MIN_KEY: u16 = 10;
 const MARK: u16 = 1;
 const MIN_TREND: u16 = 6;
 
-/// Draws the table into an area.
-pub fn draw(state: &mut State, paint: &mut Paint, area: Rect) {
+/// Draws the table into an area. `total` has its columns.
+pub fn draw(state: &mut State, total: &Table, paint: &mut Paint, area: Rect) {
     state.set_page(area.height.saturating_sub(1));
-    let Some(table) = state.table() else {
+    // Before the first interval.
+    if state.columns.is_empty() {
         return;
-    };
-    let layout = Layout::new(&state.columns, table, area.width);
-    titles(state, table, paint, area, &layout);
+    }
+    let layout = Layout::new(&state.columns, total, area.width);
+    titles(state, total, paint, area, &layout);
     let selected = state.place();
     let lines = state.order.iter().enumerate().skip(state.offset);
     for (y, (place, &key)) in (area.y + 1..area.bottom()).zip(lines) {
         let Some(line) = state.shown().line(key) else {
             continue;
         };
-        draw_line(state, table, line, paint, Rect { y, ..area }, &layout);
+        draw_line(state, total, line, paint, Rect { y, ..area }, &layout);
         if place == selected {
             let mark = paint.look.pick("›", ">");
             paint.text(area.x, y, MARK, mark, Style::new());

@@ -3,7 +3,6 @@
 //! Any readings and any keys of the keyboard, on screens of any size.
 
 use proptest::prelude::*;
-use rhist_core::names::Names;
 use rhist_core::question::Cost;
 use rhist_core::question::Fill;
 use rhist_core::question::Question;
@@ -22,10 +21,10 @@ use rhist_core::table::Value;
 use rhist_core::table::Worst;
 
 use super::sample;
+use super::sample::Fed;
 use crate::commands::top::input;
 use crate::commands::top::keyboard;
 use crate::commands::top::look::Look;
-use crate::commands::top::state::State;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -188,12 +187,12 @@ proptest! {
             kernel: name.clone(),
             ..Question::default()
         };
-        let mut state = State::new(question, Names::elsewhere());
+        let mut state = Fed::new(question, Reading::default());
         state.recording = Some(name.clone());
         for step in steps {
             match step {
                 Step::Press(key) => {
-                    keyboard::press(&mut state, key);
+                    keyboard::press(&mut state.state, &state.total, key);
                 }
                 Step::Read(reading) => {
                     sample::feed(&mut state, *reading);

@@ -2,6 +2,10 @@
 
 //! A question, and readings similar to the ones of a real machine.
 
+use std::mem;
+use std::ops::Deref;
+use std::ops::DerefMut;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use rhist_core::names::Names;
@@ -168,24 +172,53 @@ fn table(key: &str, unit: Unit, fold: Fold, rows: Vec<Row>, second: u64) -> Tabl
     }
 }
 
+/// A state, and the total at the end of the last interval.
+pub struct Fed {
+    pub state: State,
+    pub total: Reading,
+}
+
+impl Fed {
+    /// Begins with this total.
+    pub fn new(question: Question, total: Reading) -> Self {
+        Fed {
+            state: State::new(question, Names::elsewhere()),
+            total,
+        }
+    }
+}
+
+impl Deref for Fed {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+impl DerefMut for Fed {
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
+}
+
 /// Takes the interval from the last total to this one.
-pub fn feed(state: &mut State, total: Reading) {
-    let last = state.last.clone().unwrap_or_default();
-    state.read(&total.since(last), total);
+pub fn feed(fed: &mut Fed, total: Reading) {
+    let last = mem::replace(&mut fed.total, total);
+    fed.state.read(&fed.total.since(last), &fed.total);
 }
 
 /// State after that many intervals of a second.
-pub fn state(totals: impl Fn(u64) -> Reading, seconds: u64) -> State {
-    let mut state = State::new(question(), Names::elsewhere());
+pub fn state(totals: impl Fn(u64) -> Reading, seconds: u64) -> Fed {
+    let mut fed = Fed::new(question(), totals(0));
     for second in 1..=seconds {
-        let total = totals(second);
-        state.read(&total.since(totals(second - 1)), total);
+        feed(&mut fed, totals(second));
     }
-    state
+    fed
 }
 
 /// Presses keys. Keys other than characters have names in angle brackets.
-pub fn press(state: &mut State, keys: &str) -> Option<Request> {
+pub fn press(fed: &mut Fed, keys: &str) -> Option<Request> {
     let mut last = None;
     let mut rest = keys;
     while let Some(first) = rest.chars().next() {
@@ -199,22 +232,22 @@ pub fn press(state: &mut State, keys: &str) -> Option<Request> {
             _ if rest.starts_with("<BS>") => (input::Key::Backspace, 4),
             _ => (input::Key::Char(first), first.len_utf8()),
         };
-        last = keyboard::press(state, code);
+        last = keyboard::press(&mut fed.state, &fed.total, code);
         rest = &rest[length..];
     }
     last
 }
 
 /// Draws the screen.
-pub fn draw(state: &mut State, look: Look, width: u16, height: u16) -> Buffer {
+pub fn draw(fed: &mut Fed, look: Look, width: u16, height: u16) -> Buffer {
     let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
-    screen::draw(state, look, &mut buffer);
+    screen::draw(&mut fed.state, &fed.total, look, &mut buffer);
     buffer
 }
 
 /// The screen as text.
-pub fn show(state: &mut State, look: Look, width: u16, height: u16) -> String {
-    let buffer = draw(state, look, width, height);
+pub fn show(fed: &mut Fed, look: Look, width: u16, height: u16) -> String {
+    let buffer = draw(fed, look, width, height);
     let lines = buffer.content().chunks(width.into()).map(|line| {
         let line: String = line.iter().map(|cell| cell.symbol()).collect();
         format!("{}\n", line.trim_end())

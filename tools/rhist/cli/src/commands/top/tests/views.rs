@@ -85,10 +85,10 @@ fn modes() {
 #[test]
 fn a_picture_of_the_screen() {
     let mut state = state(reading, 30);
-    let svg = picture::draw(&mut state, 80, 8);
+    let svg = picture::draw(&mut state.state, &state.total, 80, 8);
     assert_snapshot!("picture", svg);
     press(&mut state, "/node<Enter><Enter>");
-    let heat_map = picture::draw(&mut state, 120, 40);
+    let heat_map = picture::draw(&mut state.state, &state.total, 120, 40);
     assert!(heat_map.len() < 60_000, "{}", heat_map.len());
 }
 
