@@ -100,7 +100,13 @@ impl Table {
             return Cow::Borrowed(self);
         }
         let (others, rows): (Vec<_>, Vec<_>) = self.rows.iter().cloned().partition(|row| row.other().is_some());
-        let mut table = Table { rows, ..self.clone() };
+        let mut table = Table {
+            keys: self.keys.clone(),
+            values: self.values.clone(),
+            rows,
+            losses: self.losses.clone(),
+            time: self.time.clone(),
+        };
         let other = others.into_iter().reduce(|mut sum, row| {
             sum.merge(&row, &self.values);
             sum
