@@ -606,10 +606,7 @@ static void edges(void)
 		note("%d edges", n);
 	note("%d rounds took %llu ms each; %llu edges were shared", ROUNDS, took / ROUNDS / 1000000, shared);
 
-	/*
-	 * Histograms of two events that are asked for together. On a slow machine, a cut of the first
-	 * may begin before the second is asked for.
-	 */
+	/* Asked for together. On a slow machine, a cut of the first may begin before that. */
 	for (int i = 0; i < 2; i++)
 		fcntl(fds[i], F_SETFL, O_NONBLOCK);
 	shared = tries = 0;
