@@ -10,8 +10,9 @@
 //           ns: of a write to trigger, C and rhist
 //   read NAME|EVENT|CPUS|KEYS|SHARED|COUNT|SYSTEM/EVENT|TRIGGER
 //           ns: of reading hist, C and rhist
-//   cut NAME|EVENT|CPUS|KEYS|SHARED|COUNT|SYSTEM/EVENT|TRIGGER
-//           ns that workers run for a cut of the intervals, after so many events
+//   cut NAME|EVENT|CPUS|KEYS|SHARED|COUNT|SYSTEM/EVENT|TRIGGER|READERS
+//           ns that workers run for a cut of the intervals, after so many events on each CPU; one
+//           of so many open files reads
 //   worst NAME|EVENT|FIRST|LAST|||SYSTEM/EVENT|TRIGGER[|EXTRA]...
 //           ns of one event, where the map has FIRST places, and grows to LAST: "KEYS known" or
 //           "KEYS new", their median, the longest time, and the index of its key; one round
@@ -551,23 +552,27 @@ static double worker_ns(void)
 
 static void measure_cut(void)
 {
+	int fds[32], readers = atoi(words[8]);
 	unsigned long long fired;
 	char order[100];
 	double began;
-	int fd;
 
+	if (readers < 1 || readers > 32)
+		die("%d readers", readers);
 	snprintf(order, sizeof(order), "%s %s %s %s %s", words[1], words[2], words[3], words[4], words[5]);
 	attach(RHIST, words[6], words[7]);
-	fd = open_intervals(words[6]);
+	for (int i = 0; i < readers; i++)
+		fds[i] = open_intervals(words[6]);
 	fire(order, &fired);
-	read_interval(fd);
+	read_interval(*fds);
 	for (int round = 0; round < rounds; round++) {
 		fire(order, &fired);
 		began = worker_ns();
-		read_interval(fd);
+		read_interval(*fds);
 		printf("%s|%.0f\n", case_name, worker_ns() - began);
 	}
-	close(fd);
+	while (readers)
+		close(fds[--readers]);
 	detach(RHIST, words[6], words[7]);
 }
 
