@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The trace clocks, and the wall clock. Any context, NMI included.
+//! The trace clocks, in any context, NMI included; and the wall clock.
 //!
 //! C headers: `include/linux/trace_clock.h`, `include/linux/timekeeping.h`.
 
@@ -50,6 +50,13 @@ pub(crate) fn is_lockless() -> bool {
     unsafe { bindings::rhist_clock_is_lockless() }
 }
 
+/// Nanoseconds since 1970 (`CLOCK_REALTIME`). Task context: waits for an update of the clock.
+pub(crate) fn real() -> u64 {
+    // SAFETY: Task context.
+    let ns = unsafe { bindings::ktime_get_with_offset(bindings::tk_offsets_TK_OFFS_REAL) };
+    ns as u64
+}
+
 macro_rules! clocks {
     ($($(#[$meta:meta])* $name:ident = $read:ident;)*) => {
         $(
@@ -77,8 +84,6 @@ clocks! {
     /// Nanoseconds since boot, without time in suspend and without NTP adjustment
     /// (`CLOCK_MONOTONIC_RAW`).
     mono_raw = ktime_get_raw_fast_ns;
-    /// Nanoseconds since 1970 (`CLOCK_REALTIME`).
-    real = ktime_get_real_fast_ns;
     /// Nanoseconds since boot, with time in suspend (`CLOCK_BOOTTIME`).
     boot = ktime_get_boot_fast_ns;
     /// Nanoseconds of international atomic time (`CLOCK_TAI`).
