@@ -90,10 +90,10 @@ entries() { sed -n '/^{/p' "$1"; }
 # total WHICH FILE: Hits, Entries or Dropped of the first histogram
 total() { sed -n "/^    $1: /{s///p;q;}" "$2"; }
 
-# soon COMMAND...: waits up to ten seconds until the command succeeds
+# soon COMMAND...: waits until the command succeeds, at most two minutes, since machines may be slow
 soon()
 {
-	soon_left=100
+	soon_left=1200
 	until "$@"; do
 		[ $((soon_left -= 1)) -ge 0 ] || return 1
 		sleep 0.1
