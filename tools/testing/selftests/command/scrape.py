@@ -127,7 +127,7 @@ class Server:
         Scrapes the text format. Returns samples, by name and labels. A counter that has fallen is
         a failure.
         """
-        time.sleep(1.05)  # What is younger may be from memory.
+        time.sleep(2)  # What is younger than a second, and than a read takes, may be from memory.
         _, _, body = self.get(accept=TEXT)
         samples, kinds = parse_text(body.decode())
         counters = {key: value for key, value in samples.items() if is_counter(key[0], kinds)}
