@@ -52,7 +52,8 @@ pub(crate) fn is_lockless() -> bool {
 
 /// Nanoseconds since 1970 (`CLOCK_REALTIME`). Task context: waits for an update of the clock.
 pub(crate) fn real() -> u64 {
-    // SAFETY: Task context.
+    // SAFETY: The offset is a constant of the enum. In task context, no update of the clock is
+    // interrupted, for whose end the function waits.
     let ns = unsafe { bindings::ktime_get_with_offset(bindings::tk_offsets_TK_OFFS_REAL) };
     ns as u64
 }

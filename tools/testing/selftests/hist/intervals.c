@@ -606,7 +606,10 @@ static void edges(void)
 		note("%d edges", n);
 	note("%d rounds took %llu ms each; %llu edges were shared", ROUNDS, took / ROUNDS / 1000000, shared);
 
-	/* Asked for together. On a slow machine, a cut of the first may begin before that. */
+	/*
+	 * Histograms of two events, asked for together. On a slow machine, the first may be cut
+	 * before the second is asked for.
+	 */
 	for (int i = 0; i < 2; i++)
 		fcntl(fds[i], F_SETFL, O_NONBLOCK);
 	shared = tries = 0;
