@@ -47,12 +47,33 @@ impl Generation {
         Some(self.only_in_next(slot, Self::IS_ROW))
     }
 
+    /// The entries, as [`Generation::elts`] has them, in batches from so many `slots`.
+    pub(super) fn batches(
+        &self,
+        slots: usize,
+    ) -> impl Iterator<Item = impl Iterator<Item = Elt<'_>>> {
+        let first = self.index.table.slots().chunks(slots);
+        let next = self.index.next.iter();
+        let next = next.flat_map(move |table| table.slots().chunks(slots));
+        let both = Iterator::chain(
+            first.map(|slots| (slots, false)),
+            next.map(|slots| (slots, true)),
+        );
+        both.map(move |(slots, is_next)| {
+            slots.iter().filter_map(move |slot| match is_next {
+                false => self.in_state(slot, Self::IS_ROW),
+                true => self.only_in_next(slot, Self::IS_ROW),
+            })
+        })
+    }
+
     /// Returns whether readers show an element in this state. A dead one has its counts until the
     /// table is replaced.
     const IS_ROW: fn(SlotState) -> bool =
         |state| matches!(state, SlotState::Entry | SlotState::Going | SlotState::Dead);
 
     /// The element in a slot, if it is in such a state.
+    #[inline]
     fn in_state(&self, slot: &Atomic<u64>, is: fn(SlotState) -> bool) -> Option<Elt<'_>> {
         let word = Slot::from_raw(slot.acquire())?;
         let is_forgotten = word.state() == SlotState::Dead && word.number() == Slot::NO_NUMBER;

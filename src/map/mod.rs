@@ -319,16 +319,13 @@ impl Map {
         for (hits, other) in counts.others.iter_mut().zip(contents.others()) {
             *hits = self.view().column(false, other, 0);
         }
-        let mut begin = 0;
-        while contents.slot(begin).is_some() {
+        for entries in contents.batches(BATCH as usize) {
             check_signal()?;
             let view = self.view();
-            let slots = (begin..begin + BATCH).map_while(|slot| contents.slot(slot));
-            for entry in slots.flatten() {
+            for entry in entries {
                 let hits = view.column(false, entry, 0);
                 counts.entries = counts.entries.wrapping_add(hits);
             }
-            begin += BATCH;
         }
         Ok(counts)
     }
