@@ -143,24 +143,14 @@ const TRIES: usize = 32;
 /// Appends the ticks of `rhist:sample`, and what its histograms made of them.
 ///
 /// For a histogram that was there when the ticks began, and has neither been paused nor cleared
-/// since, the numbers add up: `samples + filtered + lost + late + off = ticks`.
+/// since, the numbers add up: `samples + filtered + lost + late + off = ticks`. If a tick comes
+/// during each try, the sum may be higher, by up to the number that came during the last one.
 fn samples(out: &mut Text, tree: &Tree) -> Result {
     let mut ticks = Ticks::now();
-    if !ticks.are_counted() {
-        return Ok(());
-    }
     for tries in 1.. {
-        let mut lines = Text::uncharged();
-        let (name, id) = ticks.program();
-        show::event_column(&mut lines, b"rhist", b"sample")?;
-        lines.format(format_args!("{} Hz for ", ticks.frequency()))?;
-        lines.bytes(name)?;
-        lines.format(format_args!(
-            " ({id}), {} ticks, {} late, {} off\n",
-            ticks.due(),
-            ticks.late(),
-            ticks.off()
-        ))?;
+        if !ticks.are_counted() {
+            return Ok(());
+        }
         let mut histograms = KVec::new();
         tree.engine.for_each_trigger(|names, n, trigger| {
             if names == [c"rhist", c"sample"] {
@@ -168,6 +158,7 @@ fn samples(out: &mut Text, tree: &Tree) -> Result {
             }
             Ok(())
         })?;
+        let mut lines = Text::uncharged();
         for (n, histogram) in &histograms {
             let samples = histogram.count_hits(&cpu::yield_unless_killed)?;
             let filtered = histogram.rejected().counted();
@@ -178,12 +169,33 @@ fn samples(out: &mut Text, tree: &Tree) -> Result {
             ))?;
         }
         let after = Ticks::now();
-        if after.passed() == ticks.passed() || tries == TRIES {
+        // `None`: the event was disconnected and connected meanwhile.
+        let meanwhile = after.passed().checked_sub(ticks.passed());
+        if let Some(meanwhile) = meanwhile.filter(|&n| n == 0 || tries >= TRIES) {
+            ticks_line(out, &ticks, meanwhile)?;
             return out.bytes(lines.as_bytes());
         }
         ticks = after;
     }
     Ok(())
+}
+
+/// Appends the line of the ticks, of which `meanwhile` came while the hits were read.
+fn ticks_line(out: &mut Text, ticks: &Ticks, meanwhile: u64) -> Result {
+    let (name, id) = ticks.program();
+    show::event_column(out, b"rhist", b"sample")?;
+    out.format(format_args!("{} Hz for ", ticks.frequency()))?;
+    out.bytes(name)?;
+    out.format(format_args!(
+        " ({id}), {} ticks, {} late, {} off",
+        ticks.due(),
+        ticks.late(),
+        ticks.off()
+    ))?;
+    if meanwhile != 0 {
+        out.format(format_args!(", {meanwhile} more meanwhile"))?;
+    }
+    out.bytes(b"\n")
 }
 
 /// Appends how stacks are walked.
