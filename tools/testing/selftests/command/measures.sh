@@ -389,7 +389,7 @@ done
 
 # --- control groups, which C's histograms lack
 
-groups=$work/groups
+groups=$work/groups rhist_dir=$TRACING
 mkdir "$groups"
 if mount -t cgroup2 none "$groups"; then
 	mkdir "$groups/rhist_web"

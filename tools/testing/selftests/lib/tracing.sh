@@ -95,7 +95,10 @@ soon()
 {
 	soon_left=1200
 	until "$@"; do
-		[ $((soon_left -= 1)) -ge 0 ] || return 1
+		[ $((soon_left -= 1)) -ge 0 ] || {
+			echo "# waited in vain: $*" >&2
+			return 1
+		}
 		sleep 0.1
 	done
 }
