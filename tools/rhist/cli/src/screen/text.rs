@@ -183,9 +183,9 @@ fn clock(screen: &Screen<'_>, view: &View<'_>) -> Option<String> {
     has_zero.then(|| format!("times of 0 ns are shorter than a step of this machine's clock, {step}"))
 }
 
-/// The largest value of all rows, with the fields saved at that event.
+/// The largest value of all rows, with the fields saved at that event, if they are known.
 fn worst(screen: &Screen<'_>, view: &View<'_>) -> Option<String> {
-    let worst = view.table.rows.iter().filter_map(|row| row.worst.as_ref()).max()?;
+    let worst = view.table.total().worst?;
     if worst.saved.is_empty() {
         return None;
     }
@@ -195,7 +195,7 @@ fn worst(screen: &Screen<'_>, view: &View<'_>) -> Option<String> {
         .find(|(_, value)| rows::dist_of(value).is_some())
         .map(|(column, _)| column.unit);
     let value = number::quantity(worst.value as f64, unit.unwrap_or(screen.question.unit));
-    Some(format!("{value}, {}", screen.labels().worst(worst)))
+    Some(format!("{value}, {}", screen.labels().worst(&worst)))
 }
 
 /// Formats `name: text` in as many lines as needed.

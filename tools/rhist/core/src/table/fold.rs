@@ -550,6 +550,14 @@ impl Row {
         }
     }
 
+    /// The distribution of the values whose largest one is [`Row::worst`].
+    fn first_dist(&self) -> Option<&Dist> {
+        self.values.iter().find_map(|value| match value {
+            Value::Dist(dist) => Some(dist),
+            Value::Number(_) | Value::Unknown => None,
+        })
+    }
+
     /// Returns whether it stands for rows that were taken out.
     fn is_taken_out(&self) -> bool {
         matches!(self.other(), Some(Other::Expired | Other::Recycled))
@@ -562,14 +570,39 @@ impl Row {
     }
 
     /// Adds the counts of `other`, whose values have the same columns.
+    ///
+    /// In an interval, `onmax()` only stores a value that is larger than all before. So a row may
+    /// lack its largest one; if that may be the largest one of both, the sum lacks it, too.
     pub fn merge(&mut self, other: &Row, values: &[Column]) {
+        let (ours, theirs) = (self.bound(), other.bound());
+        let is_alone = self.hits == 0 || other.hits == 0;
+        self.add_counts(other, values);
+        if other.worst > self.worst {
+            self.worst.clone_from(&other.worst);
+        }
+        if !is_alone {
+            let is_below = |bound: Option<i128>, most| bound.is_some_and(|bound| bound <= most);
+            self.worst
+                .take_if(|worst| !is_below(ours, worst.value) || !is_below(theirs, worst.value));
+        }
+    }
+
+    /// The largest value, or a larger number. `None`: it is unknown.
+    fn bound(&self) -> Option<i128> {
+        let worst = self.worst.as_ref().map(|worst| worst.value);
+        worst.or_else(|| {
+            let dist = self.first_dist()?;
+            let last = dist.buckets().next_back().filter(|_| dist.without_bucket() == 0);
+            dist.max.or(last.map(|bucket| bucket.high))
+        })
+    }
+
+    /// Adds all of `other` but the largest value.
+    fn add_counts(&mut self, other: &Row, values: &[Column]) {
         self.hits = self.hits.saturating_add(other.hits);
         let pairs = self.values.iter_mut().zip(&other.values);
         for ((value, other), column) in pairs.zip(values) {
             value.merge(other, column.fold);
-        }
-        if other.worst > self.worst {
-            self.worst.clone_from(&other.worst);
         }
         self.begin = match (self.begin, other.begin) {
             (Some(ours), Some(theirs)) => Some(ours.min(theirs)),
@@ -582,13 +615,17 @@ impl Row {
     /// would move a little each time.
     ///
     /// An unknown maximum of an interval was not larger than the maximum before it. So if only one
-    /// of the two is known, it stands for both. The same holds for minima.
+    /// of the two is known, it stands for both. The same holds for minima, and for values that
+    /// `onmax()` has stored.
     pub fn append(&mut self, mut next: Row, values: &[Column]) {
         for ((ours, theirs), column) in self.values.iter_mut().zip(&mut next.values).zip(values) {
             share_extremes(ours, theirs, column.fold);
         }
         next.begin = self.begin.or(next.begin);
-        self.merge(&next, values);
+        self.add_counts(&next, values);
+        if next.worst > self.worst {
+            self.worst = next.worst;
+        }
     }
 
     fn is_equal(&self, other: &Row) -> bool {

@@ -141,6 +141,30 @@ proptest! {
         }
     }
 
+    /// In an interval, rows lack what `onmax()` has stored before it, and perhaps their maximum.
+    #[test]
+    fn what_was_stored_is_the_largest_value(
+        rows in prop::collection::vec((any_row(), any::<bool>(), any::<bool>()), 1..9),
+    ) {
+        let (mut sum, mut truth) = (table(Vec::new()), table(Vec::new()));
+        for (mut row, is_new, is_known) in rows {
+            truth.merge(table(vec![row.clone()]));
+            row.worst.take_if(|_| !is_new);
+            if let (Some(Value::Dist(dist)), false) = (row.values.get_mut(3), is_known) {
+                dist.max = None;
+            }
+            sum.merge(table(vec![row]));
+        }
+        for (sum, truth) in [(&sum, &truth), (&sum.without_key(0), &truth.without_key(0))] {
+            let most: BTreeMap<_, _> = truth.rows.iter().map(|row| (&row.keys, row.first_dist().unwrap().max)).collect();
+            for row in &sum.rows {
+                prop_assert!(row.worst.as_ref().is_none_or(|worst| Some(worst.value) == most[&row.keys]));
+            }
+            let most = truth.total().first_dist().unwrap().max;
+            prop_assert!(sum.total().worst.is_none_or(|worst| Some(worst.value) == most));
+        }
+    }
+
     #[test]
     fn total_of_a_sum_is_the_sum_of_totals(a in any_table(), b in any_table()) {
         let (mut total, other) = (a.total(), b.total());
