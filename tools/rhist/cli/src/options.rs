@@ -179,6 +179,12 @@ pub struct RunArgs {
     /// Only tasks with this name; * stands for any characters
     #[arg(short, long, value_name = "NAME")]
     pub comm: Option<String>,
+    /// Only tasks of this control group (cgroup v2) and of those below it
+    #[arg(long, value_name = "PATH")]
+    pub cgroup: Option<String>,
+    /// Only tasks of this container, by the first digits of its identifier
+    #[arg(long, value_name = "ID")]
+    pub container: Option<String>,
     /// End after this many seconds; by default at Ctrl-C
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds)]
     pub duration: Option<f64>,

@@ -176,6 +176,24 @@ fn what_is_wrong_with_labels() {
 }
 
 #[test]
+fn groups_are_served_where_a_table_says_so() {
+    let trigger = "event = \"sched:sched_switch\"\ntrigger = \"hist:keys=next_pid.cgroup\"";
+    let (status, said) = check(&format!("[histogram.a]\n{trigger}\n"));
+    assert_eq!(status, Some(2));
+    insta::assert_snapshot!(said, @r"
+    error: everybody who can scrape this would read paths of control groups
+     --> a.toml:1:12
+      |
+    1 | [histogram.a]
+      |            ^
+      |
+      = help: containers = true allows that
+    ");
+    let (status, said) = check(&format!("[histogram.a]\n{trigger}\ncontainers = true\n"));
+    assert_eq!(status, Some(0), "{said}");
+}
+
+#[test]
 fn help_is_no_histogram() {
     for text in ["count = \"sched_switch --help\"", "recipe = \"runqlat -h\""] {
         let (status, said) = check(&format!("[histogram.a]\n{text}\n"));

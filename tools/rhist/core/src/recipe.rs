@@ -301,6 +301,8 @@ pub enum NameKind {
     Hex,
     /// Number of a control group: `/system.slice/ssh.service`.
     Cgroup,
+    /// Number or path of the control group of a container: see [`crate::names::container`].
+    Container,
     /// Names in the event's own print format: `__print_symbolic` or `__print_flags`.
     Format,
 }

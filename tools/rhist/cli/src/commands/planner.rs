@@ -37,6 +37,11 @@ impl Planner for ConfigPlanner {
             }
             What::Triggers(triggers) => by_triggers(wanted, triggers, id),
         }?;
+        if !settings.containers && plans.plans.iter().any(Plan::has_groups) {
+            let title = "everybody who can scrape this would read paths of control groups";
+            let problem = wanted.problem_of_name(title);
+            return Err(Box::new(problem.with_help("containers = true allows that")));
+        }
         let keys = plans.plans.best.key_names();
         match settings.labels.keys().find(|key| !keys.contains(&key.as_str())) {
             None => Ok(plans),

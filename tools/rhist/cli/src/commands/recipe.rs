@@ -8,6 +8,7 @@ use clap::Arg;
 use clap::ArgAction;
 use clap::Args as _;
 use clap::FromArgMatches;
+use rhist_core::plan::group_keys;
 use rhist_core::query::Query;
 use rhist_core::recipe::Recipe;
 
@@ -38,7 +39,8 @@ pub fn command(name: &str, recipe: &Recipe) -> clap::Command {
                 .action(ArgAction::SetTrue),
         );
     }
-    let keys: Vec<&str> = recipe.measure.keys.keys().map(String::as_str).collect();
+    let keys = recipe.measure.keys.keys().map(String::as_str);
+    let keys: Vec<&str> = keys.chain(group_keys(&recipe.measure).map(|(name, _)| name)).collect();
     let keys = match keys.is_empty() {
         true => String::new(),
         false => format!("\n\nKeys for --by: {}", keys.join(", ")),

@@ -14,6 +14,7 @@ use rhist_core::grammar::modifier::Modifier;
 use rhist_core::grammar::modifier::NumberRule;
 use rhist_core::grammar::token::TokenKind;
 use rhist_core::grammar::token::tokens;
+use rhist_core::plan::group_keys;
 use rhist_core::tracefs::format::Field;
 use rhist_core::tracefs::format::FieldKind;
 use rhist_core::tracefs::format::Format;
@@ -95,8 +96,9 @@ pub(super) fn keys(line: &Line, word: &str) -> Vec<CompletionCandidate> {
             .map(|found| found.add_prefix(before.as_str()))
             .collect();
     }
-    let names = line.measure().map(|measure| measure.keys).unwrap_or_default();
-    let own = names.iter().map(|(name, field)| (name.clone(), field.clone()));
+    let measure = line.measure().unwrap_or_default();
+    let groups = group_keys(&measure).map(|(name, key)| (name.to_owned(), key));
+    let own = measure.keys.into_iter().chain(groups);
     let fields = fields(&formats, Field::is_key);
     let common = KEY_NAMES
         .iter()

@@ -33,6 +33,8 @@ impl Measurement {
                 by: run.by,
                 pids: run.pid,
                 comm: run.comm,
+                cgroup: run.cgroup,
+                container: run.container,
                 slower: run.slower,
                 faster: run.faster,
                 filter: run.filter,

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use rhist_core::names::Names;
+use rhist_core::names::container;
 use rhist_core::question::Question;
 use rhist_core::recipe::NameKind;
 use rhist_core::table::Column;
@@ -32,12 +33,14 @@ pub struct Labels<'a> {
 }
 
 impl Labels<'_> {
-    /// Name of a number, if any.
+    /// Name of a number, or of the control group of a container, if any.
     pub(super) fn name(&self, column: &str, key: &Key) -> Option<String> {
-        let Key::Number(number) = key else {
-            return None;
-        };
-        self.names.name(self.question.name_kind(column), column, *number)
+        let kind = self.question.name_kind(column);
+        match key {
+            Key::Number(number) => self.names.name(kind, column, *number),
+            Key::Text(path) if kind == NameKind::Container => container::label(std::str::from_utf8(path).ok()?),
+            _ => None,
+        }
     }
 
     /// The table for people, with names instead of numbers, and symbols instead of addresses.

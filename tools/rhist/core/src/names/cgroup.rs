@@ -8,10 +8,14 @@ use std::os::unix::fs::DirEntryExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use super::container;
 use super::proc::Table;
 
 /// Hierarchy of version 2, relative to the parent of `/proc`.
 pub const FOLDER: &str = "sys/fs/cgroup";
+
+/// Where the hierarchy is mounted on this machine.
+pub(crate) const MOUNTED: &str = "/sys/fs/cgroup";
 
 /// Limit of groups, far above real machines. Further groups are left out.
 const MAX: usize = 1 << 16;
@@ -41,6 +45,34 @@ pub fn read(root: &Path) -> Table {
     found
 }
 
+/// Path of the group of the container whose identifier begins with `id`, below `root`, the top of
+/// the hierarchy. The error is a sentence.
+pub(crate) fn of_container(root: &Path, id: &str) -> Result<String, String> {
+    // Other hierarchies have folders for their controllers there.
+    if !root.join("cgroup.procs").exists() {
+        return Err(format!("cgroup v2 is not mounted at {}", root.display()));
+    }
+    // People see the identifier behind the pod's.
+    let id = id.rsplit('/').next().unwrap_or_default();
+    let groups = read(root);
+    let of_it = |path: &&String| !id.is_empty() && container::id(path).is_some_and(|found| found.starts_with(id));
+    let mut found: Vec<&str> = groups
+        .values()
+        .filter(of_it)
+        .map(|path| container::whole(path))
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    match found[..] {
+        [path] => Ok(path.to_owned()),
+        [] => Err(format!(
+            "no control group below {} belongs to such a container",
+            root.display()
+        )),
+        _ => Err(format!("{} containers begin so: {}", found.len(), found.join(", "))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,5 +93,23 @@ mod tests {
             Some("/system.slice/ssh.service")
         );
         assert!(read(&path("nosuch")).is_empty());
+    }
+
+    #[test]
+    fn groups_of_containers() {
+        let root = tempfile::tempdir().unwrap();
+        let ids = ["1a".repeat(32), "1b".repeat(32)];
+        fs::create_dir_all(root.path().join(format!("docker/{}/init.scope", ids[0]))).unwrap();
+        fs::create_dir_all(root.path().join(format!("system.slice/docker-{}.scope", ids[1]))).unwrap();
+        let of = |id: &str| of_container(root.path(), id);
+        assert!(of("1a").unwrap_err().starts_with("cgroup v2 is not mounted at "));
+        fs::write(root.path().join("cgroup.procs"), "").unwrap();
+        assert_eq!(of("6a6ccdfd/1a1a1a1a1a1a"), of("1a1a1a1a1a1a"));
+        assert_eq!(of("1a1a1a1a1a1a"), Ok(format!("/docker/{}", ids[0])));
+        assert_eq!(of(&ids[1]), Ok(format!("/system.slice/docker-{}.scope", ids[1])));
+        assert!(of("1").unwrap_err().starts_with("2 containers begin so: /docker/1a1a"));
+        for none in ["", "2", "docker"] {
+            assert!(of(none).unwrap_err().starts_with("no control group below "), "{none}");
+        }
     }
 }

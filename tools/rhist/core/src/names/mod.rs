@@ -6,7 +6,8 @@
 //! the first lookup of their kind.
 
 mod blockop;
-mod cgroup;
+pub(crate) mod cgroup;
+pub mod container;
 mod device;
 mod errno;
 mod hex;
@@ -142,7 +143,7 @@ impl Names {
             NameKind::Irq => self.of_machine(&self.irqs, irq::FILE, number),
             NameKind::Ipv4 => ipv4::name(number),
             NameKind::Hex => hex::name(number),
-            NameKind::Cgroup => self.cgroup(number),
+            NameKind::Cgroup | NameKind::Container => self.cgroup(number),
             NameKind::Format => self.formats.get(column)?.name(number),
         }
     }
@@ -231,6 +232,7 @@ mod tests {
             NameKind::Ipv4,
             NameKind::Hex,
             NameKind::Cgroup,
+            NameKind::Container,
             NameKind::Format,
         ] {
             for number in [i128::MIN, i64::MIN.into(), u64::MAX.into(), i128::MAX] {

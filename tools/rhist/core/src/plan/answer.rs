@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::hist_file;
+use crate::names::container;
 use crate::question::Fill;
 use crate::question::Reading;
 use crate::table::Column;
@@ -16,6 +17,7 @@ use crate::table::Key;
 use crate::table::Losses;
 use crate::table::Row;
 use crate::table::Table;
+use crate::table::Text;
 use crate::table::Unit;
 use crate::table::Value;
 use crate::table::fold;
@@ -33,6 +35,9 @@ pub struct Answer {
     pub(super) has_times: bool,
     /// Whether to show tasks by name only.
     pub(super) comm_by_pid: bool,
+    /// Indices of the keys that are containers. Groups below the one of a container are merged
+    /// with it.
+    pub(super) containers: Vec<usize>,
     /// Whether to report ends without a start. They mean nothing if a filter has left out starts,
     /// or if some ends have no start by nature.
     pub(super) tells_ends: bool,
@@ -146,6 +151,7 @@ impl Answer {
             }],
             parts: Vec::new(),
             comm_by_pid: false,
+            containers: Vec::new(),
             has_times: false,
             tells_ends: true,
         }
@@ -356,6 +362,17 @@ impl Answer {
             }
             // `.sym` yields an entry for each address within a function: merge them, since no
             // offset is shown.
+            for &n in &self.containers {
+                if let Some(Key::Text(path)) = row.keys.get_mut(n)
+                    && let Ok(group) = std::str::from_utf8(path)
+                {
+                    let whole = container::whole(group);
+                    if whole.len() < group.len() {
+                        *path = Text::from(whole);
+                        is_same = true;
+                    }
+                }
+            }
             for key in &mut row.keys {
                 if self.comm_by_pid
                     && let Key::Task { comm, .. } = key

@@ -3,14 +3,17 @@
 //! Commands of a plan.
 
 use super::answer::Answer;
+use super::group::has_group;
 use super::measure::split_key;
 use super::step::Id;
 use super::step::Step;
 use super::step::word;
 use crate::grammar::Trigger;
 use crate::names::Names;
+use crate::names::container;
 use crate::question::Question;
 use crate::recipe::Measure;
+use crate::recipe::NameKind;
 use crate::room::Idle;
 use crate::tracefs::Tracefs;
 use crate::tracefs::events::EventName;
@@ -95,6 +98,20 @@ impl Plan {
             true => keys.map(|key| split_key(key).0).collect(),
             false => keys.collect(),
         }
+    }
+
+    /// Returns whether its keys or saved fields contain paths of control groups.
+    pub fn has_groups(&self) -> bool {
+        let is_group = |name: &str| matches!(self.question.name_kind(name), NameKind::Cgroup | NameKind::Container);
+        let has_paths = |step: &Step| {
+            let Step::Trigger { event, command } = step else {
+                return false;
+            };
+            let trigger = Trigger::parse(command);
+            let is_path = |key: &str| event.starts_with("cgroup/") && container::is_path(key);
+            trigger.keys().any(|key| is_path(key.text)) || trigger.clauses.iter().any(|clause| has_group(clause.text))
+        };
+        self.key_names().into_iter().any(is_group) || self.steps.iter().any(has_paths)
     }
 
     /// Names of the numbers in its keys and saved fields, including names from the formats of its

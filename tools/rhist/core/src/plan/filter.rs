@@ -3,6 +3,7 @@
 //! Filters of triggers: threads, names of tasks, and the condition of the command line.
 
 use super::error::Error;
+use super::group;
 use super::options::Options;
 use crate::grammar::token::tokens;
 use crate::recipe::Measure;
@@ -69,6 +70,9 @@ pub(super) fn options_filter(measure: &Measure, options: &Options, has_dist: boo
         }
         let operator = if is_pattern { "~" } else { "==" };
         parts.push(format!("{field} {operator} \"{comm}\""));
+    }
+    if let Some(path) = &options.cgroup {
+        parts.push(group::filter(measure, path)?);
     }
     if let Some(filter) = &options.filter {
         if !has_dist && tests_address(filter) {

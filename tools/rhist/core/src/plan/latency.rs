@@ -150,7 +150,9 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
 /// Returns whether the filter treats all ends that look up the same start alike.
 fn passes_all_of_key(measure: &Measure, options: &Options, end: &Point) -> bool {
     let pid = measure.pid.as_deref().unwrap_or("common_pid");
-    options.filter.is_none() && end.on.iter().any(|key| key == pid)
+    // A task may go to another control group between start and end.
+    let is_of_task = options.filter.is_none() && options.cgroup.is_none();
+    is_of_task && end.on.iter().any(|key| key == pid)
 }
 
 /// Adds triggers for starts by rhist's own threads, which are not measured. Their ends find these

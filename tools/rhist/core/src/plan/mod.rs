@@ -14,6 +14,7 @@ mod commands;
 mod count;
 mod error;
 mod filter;
+mod group;
 mod latency;
 mod measure;
 mod options;
@@ -32,6 +33,8 @@ pub use commands::Plan;
 pub use commands::Plans;
 pub(crate) use commands::TASKS;
 pub use error::Error;
+pub(crate) use group::add_names as add_group_names;
+pub use group::group_keys;
 pub use measure::events_of;
 use measure::fill_in;
 use measure::is_there;
@@ -102,6 +105,13 @@ impl Plan {
             .map(|name| measure.keys.get(name).unwrap_or(name).clone())
             .collect::<Vec<_>>();
         address::add_modifiers(tracefs, &measure, &mut keys);
+        let groups: Vec<usize> = (0..keys.len()).filter(|&n| group::is_group(&keys[n])).collect();
+        let containers = group::of_containers(&mut keys);
+        if !has_dist(tracefs) && (!groups.is_empty() || options.cgroup.is_some()) {
+            return Err(Error::Impossible(
+                "C's histograms and filters know no control groups: load rhist".to_owned(),
+            ));
+        }
         if options.unit != BucketUnit::One && (unit != Unit::Nanoseconds || !has_dist(tracefs)) {
             return Err(Error::Impossible(match unit {
                 Unit::Nanoseconds => "C's histograms have no buckets in another unit: load rhist".to_owned(),
@@ -124,6 +134,7 @@ impl Plan {
         }
         let mut answer = Answer::new(measure.by.clone(), unit);
         answer.comm_by_pid = options.comm_by_pid;
+        answer.containers = containers;
         let mut plan = Self {
             id,
             measure: measure.clone(),
@@ -133,6 +144,7 @@ impl Plan {
             question,
         };
         plan.name_hexadecimals(&keys);
+        plan.name_groups(&groups);
         for definition in &measure.probes {
             plan.add_probe(definition)?;
         }
@@ -224,6 +236,19 @@ impl Plan {
         let columns: Vec<String> = columns.map(|(_, column)| column.to_owned()).collect();
         for column in columns {
             self.question.names.entry(column).or_insert(NameKind::Hex);
+        }
+    }
+
+    /// Names the groups of containers, and the numbers of groups whose paths the kernel has not
+    /// kept.
+    fn name_groups(&mut self, groups: &[usize]) {
+        let columns: Vec<String> = self.key_names().into_iter().map(str::to_owned).collect();
+        for n in groups {
+            let kind = match self.answer.containers.contains(n) {
+                true => NameKind::Container,
+                false => NameKind::Cgroup,
+            };
+            self.question.names.insert(columns[*n].clone(), kind);
         }
     }
 
@@ -332,6 +357,47 @@ mod tests {
         ];
         assert_eq!(signed(both[..1].to_vec()), ["sent"]);
         assert!(signed(both[1..].to_vec()).is_empty());
+    }
+
+    /// The kernel groups by control group, whatever the key is called; a filter knows the group of
+    /// the running task.
+    #[test]
+    fn groups_and_containers() {
+        let (_rhist, rhist) = fixture::tracefs(true);
+        let (_c, c) = fixture::tracefs(false);
+        let plan = |tracefs: &Tracefs, pid: Option<&str>, by: &str, cgroup: Option<&str>| {
+            let mut measure = Measure {
+                by: vec![by.to_owned()],
+                pid: pid.map(str::to_owned),
+                count: vec![Count {
+                    event: "sched:sched_switch".to_owned(),
+                    ..Count::default()
+                }],
+                ..Measure::default()
+            };
+            add_group_names(tracefs, &mut measure);
+            let options = Options {
+                cgroup: cgroup.map(str::to_owned),
+                ..Options::default()
+            };
+            let plan = Plan::new(tracefs, Id::example(), &measure, &options, Question::default())?;
+            let text = plan.steps[0].text().to_owned();
+            Ok::<_, Error>((text, plan.has_groups(), plan.question.name_kind(by)))
+        };
+        let planned = |pid, by, cgroup| plan(&rhist, pid, by, cgroup).unwrap();
+        let (text, has_groups, kind) = planned(Some("next_pid"), "container", None);
+        assert!(text.starts_with("hist:keys=next_pid.cgroup"), "{text}");
+        assert_eq!((has_groups, kind), (true, NameKind::Container));
+        let (text, has_groups, kind) = planned(None, "cgroup", Some("/a"));
+        assert!(text.starts_with("hist:keys=common_cgroup"), "{text}");
+        assert!(text.ends_with(" if common_cgroup ~ \"/a\""), "{text}");
+        assert_eq!((has_groups, kind), (true, NameKind::Cgroup));
+        assert!(!planned(None, "next_comm", Some("/a")).1);
+        assert!(plan(&rhist, Some("next_pid"), "next_comm", Some("/a")).is_err());
+        for (by, cgroup) in [("cgroup", None), ("container", None), ("next_comm", Some("/a"))] {
+            let error = plan(&c, None, by, cgroup).unwrap_err().to_string();
+            assert!(error.ends_with("load rhist"), "{error}");
+        }
     }
 
     /// Without a unit in the recipe, the unit comes from the event.

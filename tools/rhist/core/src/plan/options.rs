@@ -22,6 +22,8 @@ pub struct Options {
     pub own: Vec<i32>,
     /// Measures only tasks with this name; a pattern if it contains `*`.
     pub comm: Option<String>,
+    /// Measures only tasks of this control group, and of the ones below it.
+    pub cgroup: Option<String>,
     /// Lower limit of values, in the unit of the recipe.
     pub slower: Option<u64>,
     /// Upper limit of values, exclusive.

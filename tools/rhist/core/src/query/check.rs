@@ -8,6 +8,7 @@ use super::subject;
 use crate::grammar::check_filter;
 use crate::grammar::check_key;
 use crate::grammar::check_plain_value;
+use crate::plan;
 use crate::problem::Problem;
 use crate::recipe::FilterAt;
 use crate::recipe::Measure;
@@ -18,14 +19,17 @@ use crate::tracefs::events::EventName;
 use crate::tracefs::format::Format;
 
 impl Query {
-    /// Resolves the names of events, which the command line or a configuration may shorten.
+    /// Resolves the names of events, which the command line or a configuration may shorten. Adds
+    /// the keys that all events of a kind have.
     pub(super) fn with_events(&self, tracefs: &Tracefs) -> Result<Measure, Error> {
         let mut measure = self.measure.clone();
-        if !matches!(self.name.as_str(), "count" | "between") {
-            return Ok(measure);
-        }
         let mut alternatives = std::mem::take(&mut measure.alternatives);
+        let has_events = matches!(self.name.as_str(), "count" | "between");
         for measure in alternatives.iter_mut().chain([&mut measure]) {
+            if !has_events {
+                plan::add_group_names(tracefs, measure);
+                continue;
+            }
             let counts = measure.count.iter_mut().map(|count| ("EVENT", &mut count.event));
             let starts = measure.start.iter_mut().map(|point| ("A", &mut point.event));
             let ends = measure.end.iter_mut().map(|point| ("B", &mut point.event));
@@ -40,6 +44,7 @@ impl Query {
             if let Some(address) = address(tracefs, measure) {
                 measure.keys.insert(ADDRESS.to_owned(), address);
             }
+            plan::add_group_names(tracefs, measure);
         }
         measure.alternatives = alternatives;
         Ok(measure)

@@ -36,6 +36,10 @@ pub struct Query {
     pub pids: Vec<i32>,
     /// Measures only tasks with this name; a pattern if it contains `*`.
     pub comm: Option<String>,
+    /// Measures only tasks of this control group, and of the ones below it.
+    pub cgroup: Option<String>,
+    /// Measures only tasks of the container whose identifier begins so.
+    pub container: Option<String>,
     /// Lower limit of times.
     pub slower: Option<String>,
     /// Upper limit of times, exclusive.

@@ -3,9 +3,11 @@
 //! Plans a question for a machine.
 
 use std::io;
+use std::path::Path;
 
 use super::error::Error;
 use super::model::Query;
+use crate::names::cgroup;
 use crate::plan;
 use crate::plan::Id;
 use crate::plan::Instead;
@@ -53,6 +55,7 @@ impl Query {
             threads,
             own,
             comm: self.comm.clone(),
+            cgroup: self.cgroup()?,
             slower,
             faster,
             filter: self.filter.clone(),
@@ -140,6 +143,23 @@ impl Query {
         match self.counts_self || self.is_dry_run {
             true => Vec::new(),
             false => threads::own(),
+        }
+    }
+
+    /// The control group to measure.
+    fn cgroup(&self) -> Result<Option<String>, Error> {
+        match (&self.cgroup, &self.container) {
+            (Some(_), Some(_)) => Err(Error::other(
+                "--cgroup and --container exclude each other: use one of them",
+            )),
+            (None, Some(id)) => cgroup::of_container(Path::new(cgroup::MOUNTED), id)
+                .map(Some)
+                .map_err(|why| Error::Value {
+                    option: "--container",
+                    text: id.clone(),
+                    why,
+                }),
+            (cgroup, None) => Ok(cgroup.clone()),
         }
     }
 

@@ -52,10 +52,12 @@ enum Use {
 }
 
 /// Options of all questions.
-const OPTIONS: [QueryOption<'static>; 18] = [
+const OPTIONS: [QueryOption<'static>; 20] = [
     option("backend", None, "BACKEND", Use::Once),
     option("by", None, "KEY", Use::List),
+    option("cgroup", None, "PATH", Use::Once),
     option("comm", Some('c'), "NAME", Use::Once),
+    option("container", None, "ID", Use::Once),
     option("dry-run", None, "", Use::Refused(OF_A_RUN)),
     option("duration", Some('d'), "SECONDS", Use::Refused(OF_A_RUN)),
     option("expire", None, "DURATION", Use::Once),
@@ -334,6 +336,8 @@ impl<'a> QueryText<'a> {
         Ok(Query {
             by: given.list("by"),
             comm: given.one("comm"),
+            cgroup: given.one("cgroup"),
+            container: given.one("container"),
             slower: given.one("slower"),
             faster: given.one("faster"),
             filter: given.one("where").map(|filter| one_line(&filter)),

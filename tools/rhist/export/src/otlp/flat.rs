@@ -13,8 +13,8 @@
 //! | range | a string, `FIRST-LAST` |
 //! | keys without a row | `other`, `expired`, or `recycled` |
 //!
-//! For a string that is the path of a control group, an extra attribute names its container: see
-//! [`super::container`].
+//! For a string that is the path of a control group, extra attributes name its container and its
+//! pod: see [`rhist_core::names::container`].
 //!
 //! Different keys have different attributes, unless they only differ in addresses: see
 //! `Table::without_addresses()`.

@@ -2,6 +2,7 @@
 
 //! Metrics for receivers of any kind.
 
+use rhist_core::names::container;
 use rhist_core::otlp::attribute::attributes;
 use rhist_core::otlp::attribute::string;
 use rhist_core::otlp::encode::Field;
@@ -14,7 +15,6 @@ use rhist_core::recipe::NameKind;
 use rhist_core::table::Key;
 use rhist_core::table::Row;
 
-use super::container;
 use super::flat;
 
 /// Export with this temporality: keys are numbers and strings.
@@ -52,8 +52,8 @@ impl Form for Export {
         let Field { column, kind, key, .. } = field;
         let [value_name, name_name] = field.attributes;
         let (value, name) = flat::from_key(key, field.name);
-        let is_cgroup = kind == NameKind::Cgroup;
-        let container = match (key, &name) {
+        let is_cgroup = matches!(kind, NameKind::Cgroup | NameKind::Container);
+        let group = match (key, &name) {
             (Key::Text(path), _) if container::is_path(column) || is_cgroup => str::from_utf8(path).ok(),
             (_, Some(path)) if is_cgroup => Some(path.as_str()),
             _ => None,
@@ -68,13 +68,20 @@ impl Form for Export {
         if let Some(name) = &name {
             add(name_name, string(name));
         }
-        if let Some(id) = container.and_then(container::id)
-            && attributes.iter().all(|attribute| attribute.key != container::ID)
-        {
-            attributes.push(Attribute {
-                key: container::ID.to_owned(),
-                value: string(id),
-            });
+        let Some(group) = group else { return };
+        let of_group = [
+            (container::ID, container::id(group).map(str::to_owned)),
+            (container::POD, container::pod(group)),
+        ];
+        for (name, id) in of_group {
+            if let Some(id) = id
+                && attributes.iter().all(|attribute| attribute.key != name)
+            {
+                attributes.push(Attribute {
+                    key: name.to_owned(),
+                    value: string(&id),
+                });
+            }
         }
     }
 }

@@ -3,7 +3,6 @@
 //! Intervals as requests of OTLP to any receiver: the [`Export`](form::Export) of
 //! [`rhist_core::otlp`], as JSON or as [`protobuf`].
 
-mod container;
 mod flat;
 pub(crate) mod form;
 pub(crate) mod protobuf;

@@ -87,6 +87,8 @@ pub struct Settings {
     pub labels: BTreeMap<String, String>,
     /// Whether labels may contain kernel addresses.
     pub addresses: bool,
+    /// Whether labels may contain the paths of control groups.
+    pub containers: bool,
     /// Bounds of classic buckets, in the unit of the metrics. Empty for the defaults of the unit.
     pub bounds: Vec<f64>,
 }
@@ -140,6 +142,8 @@ struct Table {
     labels: BTreeMap<Spanned<String>, Spanned<String>>,
     #[serde(default)]
     addresses: bool,
+    #[serde(default)]
+    containers: bool,
     buckets: Option<Spanned<Vec<f64>>>,
 }
 
@@ -335,6 +339,7 @@ impl HistogramConfig {
             budget: table.budget.map(budget).transpose()?.unwrap_or(BUDGET),
             labels: labels(table.labels)?,
             addresses: table.addresses,
+            containers: table.containers,
             bounds: table.buckets.map(bounds).transpose()?.unwrap_or_default(),
             what,
         };

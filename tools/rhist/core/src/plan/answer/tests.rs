@@ -177,3 +177,59 @@ fn starts_that_were_forgotten() {
         assert_eq!(forgotten(shows), None);
     }
 }
+
+/// Groups below the one of a container are its own; other keys stay.
+#[test]
+fn groups_of_a_container_are_one() {
+    let text = |path: &str| Key::Text(Text::from(path));
+    let id = "5a".repeat(32);
+    let whole = format!("/docker/{id}");
+    let rows = [
+        format!("{whole}/a"),
+        whole.clone(),
+        format!("{whole}/b/c"),
+        "/x".to_owned(),
+    ];
+    let rows = rows.iter().map(|path| Row {
+        keys: vec![text(path), text(path)].into(),
+        hits: 1,
+        ..Row::default()
+    });
+    let mut answer = Answer::new(vec!["container".to_owned(), "cgroup".to_owned()], Unit::Plain);
+    answer.values.clear();
+    answer.containers = vec![0];
+    answer.add("a/b".to_owned(), 0, Shows::Rows);
+    let histogram = Histogram {
+        table: Table {
+            keys: vec![Column::default(); 2],
+            rows: rows.collect(),
+            ..Table::default()
+        },
+        ..Histogram::default()
+    };
+    let combined = |answer: &Answer| {
+        let rows = answer
+            .combine([("a/b", vec![histogram.clone()])].into())
+            .unwrap()
+            .table
+            .rows;
+        let mut rows: Vec<_> = rows.into_iter().map(|row| (row.keys.to_vec(), row.hits)).collect();
+        rows.sort();
+        rows
+    };
+    let expected = |path: &str, below: &str| (vec![text(path), text(&format!("{path}{below}"))], 1);
+    assert_eq!(
+        combined(&answer),
+        [
+            expected(&whole, ""),
+            expected(&whole, "/a"),
+            expected(&whole, "/b/c"),
+            expected("/x", "")
+        ]
+    );
+    answer.containers = vec![0, 1];
+    assert_eq!(
+        combined(&answer),
+        [(vec![text(&whole), text(&whole)], 3), expected("/x", "")]
+    );
+}

@@ -503,17 +503,23 @@ fn containers_have_their_identifiers() {
                 Key::Text(Text::from(format!("/system.slice/docker-{id}.scope").as_str())),
                 &[1],
             ),
+            row(
+                Key::Text(Text::from(format!("/kubepods/pod{}/{id}/x", &id[..32]).as_str())),
+                &[1],
+            ),
             row(Key::Text(Text::from("/system.slice/ssh.service")), &[1]),
         ],
     );
     interval.delta.keys[0].name = "dst_path".to_owned();
     let batches = export(&mut exporter(Encoding::Protobuf, Temporality::Delta), &interval);
     let metrics = metrics(&batches);
-    let ids: Vec<_> = waits(&metrics)
-        .iter()
-        .map(|point| attributes(&point.attributes).remove("container.id"))
-        .collect();
-    assert_eq!(ids, [Some(id.clone()), None]);
+    let of = |name: &str| {
+        let points = waits(&metrics);
+        let ids = points.iter().map(|point| attributes(&point.attributes).remove(name));
+        ids.collect::<Vec<_>>()
+    };
+    assert_eq!(of("container.id"), [Some(id.clone()), Some(id.clone()), None]);
+    assert_eq!(of("k8s.pod.uid"), [None, Some(id[..32].to_owned()), None]);
 
     // Also if the key is the number of a group.
     let root = tempfile::tempdir().unwrap();

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Keys and filters by the control group, or the container, of the task that a question is about.
+//! Only rhist's histograms have these.
+
+use super::error::Error;
+use super::measure::split_key;
+use crate::recipe::Measure;
+use crate::tracefs::Tracefs;
+use crate::tracefs::events::EventName;
+
+/// Names in `--by`.
+const NAMES: [&str; 2] = ["cgroup", "container"];
+
+/// Field with the thread that was running at the event.
+const RUNNING: &str = "common_pid";
+
+/// Names in `--by` for the control group of the task that a measure is about, and for its
+/// container, with the keys that they stand for. None if it is about no task.
+pub fn group_keys(measure: &Measure) -> impl Iterator<Item = (&'static str, String)> + use<> {
+    let task = task(measure);
+    NAMES.into_iter().filter_map(move |name| match task.as_deref()? {
+        RUNNING => Some((name, format!("common_{name}"))),
+        task => Some((name, format!("{task}.{name}"))),
+    })
+}
+
+/// Adds these names to the keys of a measure, unless a key or a field of an event is called so.
+pub(crate) fn add_names(tracefs: &Tracefs, measure: &mut Measure) {
+    let counts = measure.count.iter().map(|count| &count.event);
+    let ends = measure.end.iter().map(|point| &point.event);
+    let format = |event: &String| tracefs.format(&EventName::parse(event)?).ok();
+    let formats: Vec<_> = counts.chain(ends).filter_map(format).collect();
+    for (name, key) in group_keys(measure) {
+        // Events of the run's own probes get their format later.
+        let argument = format!("{name}=");
+        let mut words = measure.probes.iter().flat_map(|probe| probe.split(' '));
+        let is_argument = words.any(|word| word.starts_with(&argument));
+        if !is_argument && formats.iter().all(|format| format.field(name).is_none()) {
+            measure.keys.entry(name.to_owned()).or_insert(key);
+        }
+    }
+}
+
+/// Field with the task that a measure is about, which `-p` compares. `None`: it is about none, or
+/// the counted events have its thread only as a number that a start has kept.
+fn task(measure: &Measure) -> Option<String> {
+    let is_kept = measure.keys.get("pid").is_some_and(|key| key.starts_with('$'));
+    let task = measure.pid.as_deref().unwrap_or(RUNNING);
+    (!task.is_empty() && !is_kept).then(|| task.to_owned())
+}
+
+/// Returns whether a key is a control group or a container.
+pub(super) fn is_group(key: &str) -> bool {
+    matches!(
+        split_key(key),
+        ("common_cgroup" | "common_container", None) | (_, Some("cgroup" | "container"))
+    )
+}
+
+/// Returns whether a clause of a trigger has control groups among its keys, variables or saved
+/// fields.
+pub(super) fn has_group(clause: &str) -> bool {
+    let mut words = clause.split(['=', ',', ':', '(', ')']);
+    words.any(|word| word == "common_cgroup" || word.ends_with(".cgroup"))
+}
+
+/// Replaces keys that are containers by their control groups, which the kernel knows. Returns the
+/// indices of these keys.
+pub(super) fn of_containers(keys: &mut [String]) -> Vec<usize> {
+    let mut found = Vec::new();
+    for (n, key) in keys.iter_mut().enumerate() {
+        let group = match split_key(key) {
+            ("common_container", None) => "common_cgroup".to_owned(),
+            (field, Some("container")) => format!("{field}.cgroup"),
+            _ => continue,
+        };
+        *key = group;
+        found.push(n);
+    }
+    found
+}
+
+/// Filter for the tasks of a control group and the ones below it. Fails if the measure is about
+/// another task than the running one, whose group no filter knows.
+pub(super) fn filter(measure: &Measure, path: &str) -> Result<String, Error> {
+    let pid = measure.pid.as_deref().unwrap_or(RUNNING);
+    if pid != RUNNING {
+        let title = "--cgroup and --container: a filter only knows the group of the running task, which these events are not about";
+        return Err(Error::Impossible(format!("{title}: count --by cgroup instead")));
+    }
+    let is_plain = |c: char| !matches!(c, '"' | '*') && !c.is_control();
+    if !path.starts_with('/') || !path.chars().all(is_plain) {
+        return Err(Error::Impossible(format!(
+            "--cgroup {path:?}: expected a path below the root of cgroup v2, such as /system.slice/ssh.service"
+        )));
+    }
+    Ok(format!("common_cgroup ~ \"{path}\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recipe::Count;
+    use crate::recipe::Point;
+    use crate::tracefs::fixture;
+
+    fn measure(pid: Option<&str>, key: Option<&str>) -> Measure {
+        Measure {
+            pid: pid.map(str::to_owned),
+            keys: key.map(|key| ("pid".to_owned(), key.to_owned())).into_iter().collect(),
+            count: vec![Count {
+                event: "sched:sched_switch".to_owned(),
+                ..Count::default()
+            }],
+            ..Measure::default()
+        }
+    }
+
+    #[test]
+    fn the_task_that_a_question_is_about() {
+        let (_root, tracefs) = fixture::tracefs(true);
+        for (pid, key, cgroup) in [
+            (None, None, Some("common_cgroup")),
+            (None, Some("common_pid"), Some("common_cgroup")),
+            (None, Some("pid"), Some("common_cgroup")),
+            (None, Some("$pid"), None),
+            (Some("next_pid"), Some("next_pid"), Some("next_pid.cgroup")),
+            (Some("common_pid"), None, Some("common_cgroup")),
+            (Some(""), None, None),
+        ] {
+            let mut measure = measure(pid, key);
+            add_names(&tracefs, &mut measure);
+            let keys = ["cgroup", "container"].map(|name| measure.keys.get(name).cloned());
+            let container = cgroup.map(|key| key.replace("cgroup", "container"));
+            assert_eq!(keys, [cgroup.map(str::to_owned), container], "{pid:?} {key:?}");
+        }
+        // An argument of a probe with this name stays.
+        let mut own = measure(None, None);
+        own.probes = vec!["p:{group}/x do_it cgroup=+8(%di):u64".to_owned()];
+        add_names(&tracefs, &mut own);
+        assert_eq!(own.keys.keys().collect::<Vec<_>>(), ["container"]);
+        // A key of the recipe with this name stays.
+        let mut own = measure(None, None);
+        own.keys.insert("cgroup".to_owned(), "next_prio".to_owned());
+        add_names(&tracefs, &mut own);
+        assert_eq!(own.keys["cgroup"], "next_prio");
+        // An end counts.
+        let mut between = Measure {
+            end: vec![Point {
+                event: "sched:sched_switch".to_owned(),
+                ..Point::default()
+            }],
+            ..measure(None, None)
+        };
+        between.count.clear();
+        add_names(&tracefs, &mut between);
+        assert_eq!(between.keys["container"], "common_container");
+    }
+
+    #[test]
+    fn containers_are_groups_for_the_kernel() {
+        let mut keys = ["common_container", "comm", "prev_pid.container", "x.cgroup"].map(str::to_owned);
+        assert_eq!(of_containers(&mut keys), [0, 2]);
+        assert_eq!(keys, ["common_cgroup", "comm", "prev_pid.cgroup", "x.cgroup"]);
+        assert!(["common_cgroup", "x.cgroup", "x.container"].into_iter().all(is_group));
+        assert!(!["comm", "cgroup", "x.comm"].into_iter().any(is_group));
+        for clause in [
+            "keys=a,common_cgroup",
+            "onmax($a).save(b,next_pid.cgroup)",
+            "g=common_cgroup",
+        ] {
+            assert!(has_group(clause), "{clause}");
+        }
+        assert!(!["keys=cgroup,cgroup_ino", "vals=a.cgroup_x"].into_iter().any(has_group));
+    }
+
+    #[test]
+    fn filters_of_groups() {
+        assert_eq!(
+            filter(&measure(None, None), "/a b").unwrap(),
+            "common_cgroup ~ \"/a b\""
+        );
+        for path in ["", "a", "/a\"b", "/*", "/a\nb"] {
+            assert!(filter(&measure(None, None), path).is_err(), "{path}");
+        }
+        let other = filter(&measure(Some("next_pid"), None), "/a").unwrap_err();
+        assert!(other.to_string().ends_with("count --by cgroup instead"), "{other}");
+    }
+}
