@@ -702,8 +702,9 @@ static void waiting(void)
 
 /*
  * 30 histograms of 30 events that are asked for together have one edge, and so take one cut, not
- * thirty. On a slow machine an edge may come between the first request and the last one, so they
- * are asked for again until they have one.
+ * thirty; or two, if the last edge is so long ago that the first request is answered at once. On a
+ * slow machine more edges may come between the first request and the last one, so they are asked
+ * for again.
  */
 static void together(void)
 {
@@ -713,7 +714,7 @@ static void together(void)
 	const char *events[TOGETHER];
 	int fds[TOGETHER], n = 0, tries = 0, edges = TOGETHER, wrong = 0;
 	/* The first reads may come much earlier than the last ones. */
-	int most = slow_kernel() ? 5 : 1;
+	int most = slow_kernel() ? 5 : 2;
 
 	for (unsigned int i = 0; i < sizeof(systems) / sizeof(*systems); i++) {
 		glob_t found;
@@ -751,7 +752,7 @@ static void together(void)
 		for (int i = 1; i < n; i++)
 			edges += ends[i] != ends[i - 1];
 	}
-	ok(edges <= most && !wrong, "%d histograms of %d events that are asked for together have one edge", n, n);
+	ok(edges <= most && !wrong, "%d histograms of %d events that are asked for together have one edge, or two", n, n);
 	note("%d tries, %d edges in the last one, %d answers were wrong", tries, edges, wrong);
 	while (n) {
 		close(fds[--n]);
