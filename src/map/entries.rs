@@ -21,7 +21,7 @@ impl Generation {
     /// The entries, each once, in the order of their slots. Elements that become entries during the
     /// iteration may be missing.
     pub fn elts(&self) -> impl Iterator<Item = Elt<'_>> {
-        (0..).map_while(|slot| self.slot(slot)).flatten()
+        self.batches(usize::MAX).flatten()
     }
 
     /// An element of `other`, if the map has these. Task context.

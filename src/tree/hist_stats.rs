@@ -180,7 +180,7 @@ fn samples(out: &mut Text, tree: &Tree) -> Result {
     Ok(())
 }
 
-/// Appends the line of the ticks, of which `meanwhile` came while the hits were read.
+/// Appends the line of the ticks, and how many more came while the hits were read.
 fn ticks_line(out: &mut Text, ticks: &Ticks, meanwhile: u64) -> Result {
     let (name, id) = ticks.program();
     show::event_column(out, b"rhist", b"sample")?;
