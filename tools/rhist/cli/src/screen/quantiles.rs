@@ -47,9 +47,9 @@ impl Figure {
                 error: Some(0.0),
             };
         }
-        match dist.buckets().last() {
-            Some(bucket) if dist.in_buckets() == dist.count => Figure::at_most(bucket.high as f64, unit),
-            _ => Figure::unknown(),
+        match dist.at_most() {
+            Some(most) => Figure::at_most(most as f64, unit),
+            None => Figure::unknown(),
         }
     }
 

@@ -185,7 +185,7 @@ fn clock(screen: &Screen<'_>, view: &View<'_>) -> Option<String> {
 
 /// The largest value of all rows, with the fields saved at that event, if they are known.
 fn worst(screen: &Screen<'_>, view: &View<'_>) -> Option<String> {
-    let worst = view.table.total().worst?;
+    let worst = view.table.worst()?;
     if worst.saved.is_empty() {
         return None;
     }
@@ -195,7 +195,7 @@ fn worst(screen: &Screen<'_>, view: &View<'_>) -> Option<String> {
         .find(|(_, value)| rows::dist_of(value).is_some())
         .map(|(column, _)| column.unit);
     let value = number::quantity(worst.value as f64, unit.unwrap_or(screen.question.unit));
-    Some(format!("{value}, {}", screen.labels().worst(&worst)))
+    Some(format!("{value}, {}", screen.labels().worst(worst)))
 }
 
 /// Formats `name: text` in as many lines as needed.

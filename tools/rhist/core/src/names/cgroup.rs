@@ -14,9 +14,6 @@ use super::proc::Table;
 /// Hierarchy of version 2, relative to the parent of `/proc`.
 pub const FOLDER: &str = "sys/fs/cgroup";
 
-/// Where the hierarchy is mounted on this machine.
-pub(crate) const MOUNTED: &str = "/sys/fs/cgroup";
-
 /// Limit of groups, far above real machines. Further groups are left out.
 const MAX: usize = 1 << 16;
 

@@ -13,6 +13,9 @@
 //! /system.slice/ssh.service                          a unit of systemd
 //! ```
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 /// Attribute with the identifier of a container.
 pub const ID: &str = "container.id";
 
@@ -44,12 +47,10 @@ pub fn pod(path: &str) -> Option<String> {
 /// The group of the innermost container that a control group belongs to; without one, of its unit
 /// of systemd; otherwise the group itself. All of these are paths.
 pub fn whole(path: &str) -> &str {
-    let ends = || path.match_indices('/').skip(1).map(|(end, _)| end).chain([path.len()]);
     let group = |is_it: fn(&str) -> bool| {
-        let groups = ends().filter_map(|end| path.get(..end));
-        groups
-            .filter(|group| group.rsplit_once('/').is_some_and(|(_, name)| is_it(name)))
-            .last()
+        let mut groups = Path::new(path).ancestors();
+        let group = groups.find(|group| group.file_name().and_then(OsStr::to_str).is_some_and(is_it))?;
+        group.to_str()
     };
     let container = group(|name| id_of_group(name).is_some());
     container.or_else(|| group(is_unit)).unwrap_or(path)

@@ -133,7 +133,7 @@ impl<'a> Encoder<'a> {
         let mut metrics = Vec::new();
         let hits = rows.iter().map(|row| NumberPoint {
             // Attached to the hits only if the row has no distribution.
-            exemplars: match first_dist(row) {
+            exemplars: match row.first_dist() {
                 None => self.exemplars(row, BucketUnit::One),
                 Some(_) => Vec::new(),
             },
@@ -158,7 +158,7 @@ impl<'a> Encoder<'a> {
                         let (mut point, in_buckets) = self.histogram(dist, unit);
                         point.attributes = self.attributes(row);
                         point.start_time_unix_nano = self.row_start(row);
-                        if first_dist(row) == Some(i) {
+                        if row.first_dist().is_some_and(|(first, _)| first == i) {
                             point.exemplars = self.exemplars(row, unit);
                         }
                         dists.push(point);
@@ -389,11 +389,6 @@ fn int_or_double(number: i128, unit: BucketUnit) -> (Option<Digits>, Option<Doub
         (Ok(_), BucketUnit::One) => (Some(Digits(number)), None),
         _ => (None, Some(Double::new(number, names::decimals(unit)))),
     }
-}
-
-/// Index of a row's first distribution.
-fn first_dist(row: &Row) -> Option<usize> {
-    row.values.iter().position(|value| matches!(value, Value::Dist(_)))
 }
 
 /// Number of levels to lower the scale, so that the buckets including gaps are not too many.

@@ -5,24 +5,16 @@
 
 use super::commands::Plan;
 use super::error::Error;
+use super::measure::formats;
 use super::measure::split_key;
 use super::options::Asked;
 use super::options::has_dist;
 use crate::recipe::Measure;
 use crate::recipe::NameKind;
 use crate::tracefs::Tracefs;
-use crate::tracefs::events::EventName;
 use crate::tracefs::format::Field;
 use crate::tracefs::format::FieldKind;
 use crate::tracefs::format::Format;
-
-/// Formats of the counted events, of the ones that exist already.
-fn formats(tracefs: &Tracefs, measure: &Measure) -> Vec<Format> {
-    let counts = measure.count.iter().map(|count| &count.event);
-    let ends = measure.end.iter().map(|point| &point.event);
-    let format = |event: &String| tracefs.format(&EventName::parse(event)?).ok();
-    counts.chain(ends).filter_map(format).collect()
-}
 
 fn field<'a>(formats: &'a [Format], name: &str) -> Option<&'a Field> {
     formats.iter().find_map(|format| format.field(name))

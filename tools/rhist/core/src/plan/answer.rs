@@ -360,8 +360,6 @@ impl Answer {
             if let (Shows::Rows | Shows::Log2, Some(count)) = (part.shows, row.values.iter().find_map(count)) {
                 row.hits = count;
             }
-            // `.sym` yields an entry for each address within a function: merge them, since no
-            // offset is shown.
             for &n in &self.containers {
                 if let Some(Key::Text(path)) = row.keys.get_mut(n)
                     && let Ok(group) = std::str::from_utf8(path)
@@ -373,6 +371,8 @@ impl Answer {
                     }
                 }
             }
+            // `.sym` yields an entry for each address within a function: merge them, since no
+            // offset is shown.
             for key in &mut row.keys {
                 if self.comm_by_pid
                     && let Key::Task { comm, .. } = key

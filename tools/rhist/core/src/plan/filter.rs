@@ -4,12 +4,10 @@
 
 use super::error::Error;
 use super::group;
+use super::measure::RUNNING;
 use super::options::Options;
 use crate::grammar::token::tokens;
 use crate::recipe::Measure;
-
-/// Field with the thread that was running at the event, even if an interrupt caused it.
-const RUNNING: &str = "common_pid";
 
 /// Bits of `common_flags` in interrupts: `TRACE_FLAG_HARDIRQ`, `TRACE_FLAG_SOFTIRQ`,
 /// `TRACE_FLAG_NMI`.
@@ -72,7 +70,7 @@ pub(super) fn options_filter(measure: &Measure, options: &Options, has_dist: boo
         parts.push(format!("{field} {operator} \"{comm}\""));
     }
     if let Some(path) = &options.cgroup {
-        parts.push(group::filter(measure, path)?);
+        parts.push(group::filter(pid, path)?);
     }
     if let Some(filter) = &options.filter {
         if !has_dist && tests_address(filter) {

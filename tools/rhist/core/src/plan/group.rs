@@ -4,16 +4,14 @@
 //! Only rhist's histograms have these.
 
 use super::error::Error;
+use super::measure::RUNNING;
+use super::measure::formats;
 use super::measure::split_key;
 use crate::recipe::Measure;
 use crate::tracefs::Tracefs;
-use crate::tracefs::events::EventName;
 
 /// Names in `--by`.
 const NAMES: [&str; 2] = ["cgroup", "container"];
-
-/// Field with the thread that was running at the event.
-const RUNNING: &str = "common_pid";
 
 /// Names in `--by` for the control group of the task that a measure is about, and for its
 /// container, with the keys that they stand for. None if it is about no task.
@@ -27,10 +25,7 @@ pub fn group_keys(measure: &Measure) -> impl Iterator<Item = (&'static str, Stri
 
 /// Adds these names to the keys of a measure, unless a key or a field of an event is called so.
 pub(crate) fn add_names(tracefs: &Tracefs, measure: &mut Measure) {
-    let counts = measure.count.iter().map(|count| &count.event);
-    let ends = measure.end.iter().map(|point| &point.event);
-    let format = |event: &String| tracefs.format(&EventName::parse(event)?).ok();
-    let formats: Vec<_> = counts.chain(ends).filter_map(format).collect();
+    let formats = formats(tracefs, measure);
     for (name, key) in group_keys(measure) {
         // Events of the run's own probes get their format later.
         let argument = format!("{name}=");
@@ -62,7 +57,7 @@ pub(super) fn is_group(key: &str) -> bool {
 /// fields.
 pub(super) fn has_group(clause: &str) -> bool {
     let mut words = clause.split(['=', ',', ':', '(', ')']);
-    words.any(|word| word == "common_cgroup" || word.ends_with(".cgroup"))
+    words.any(is_group)
 }
 
 /// Replaces keys that are containers by their control groups, which the kernel knows. Returns the
@@ -81,10 +76,9 @@ pub(super) fn of_containers(keys: &mut [String]) -> Vec<usize> {
     found
 }
 
-/// Filter for the tasks of a control group and the ones below it. Fails if the measure is about
-/// another task than the running one, whose group no filter knows.
-pub(super) fn filter(measure: &Measure, path: &str) -> Result<String, Error> {
-    let pid = measure.pid.as_deref().unwrap_or(RUNNING);
+/// Filter for the tasks of a control group and the ones below it. Fails if the events are about
+/// another task, whose number is in the field `pid`: no filter knows its group.
+pub(super) fn filter(pid: &str, path: &str) -> Result<String, Error> {
     if pid != RUNNING {
         let title = "--cgroup and --container: a filter only knows the group of the running task, which these events are not about";
         return Err(Error::Impossible(format!("{title}: count --by cgroup instead")));
@@ -177,14 +171,11 @@ mod tests {
 
     #[test]
     fn filters_of_groups() {
-        assert_eq!(
-            filter(&measure(None, None), "/a b").unwrap(),
-            "common_cgroup ~ \"/a b\""
-        );
+        assert_eq!(filter(RUNNING, "/a b").unwrap(), "common_cgroup ~ \"/a b\"");
         for path in ["", "a", "/a\"b", "/*", "/a\nb"] {
-            assert!(filter(&measure(None, None), path).is_err(), "{path}");
+            assert!(filter(RUNNING, path).is_err(), "{path}");
         }
-        let other = filter(&measure(Some("next_pid"), None), "/a").unwrap_err();
+        let other = filter("next_pid", "/a").unwrap_err();
         assert!(other.to_string().ends_with("count --by cgroup instead"), "{other}");
     }
 }

@@ -11,6 +11,18 @@ use crate::recipe::Measure;
 use crate::recipe::NameKind;
 use crate::tracefs::Tracefs;
 use crate::tracefs::events::EventName;
+use crate::tracefs::format::Format;
+
+/// Field with the thread that was running at the event, even if an interrupt caused it.
+pub(super) const RUNNING: &str = "common_pid";
+
+/// Formats of the counted events, of the ones that exist already.
+pub(super) fn formats(tracefs: &Tracefs, measure: &Measure) -> Vec<Format> {
+    let counts = measure.count.iter().map(|count| &count.event);
+    let ends = measure.end.iter().map(|point| &point.event);
+    let format = |event: &String| tracefs.format(&EventName::parse(event)?).ok();
+    counts.chain(ends).filter_map(format).collect()
+}
 
 /// Names of the events in a measure.
 pub fn events_of(measure: &Measure) -> Vec<&str> {

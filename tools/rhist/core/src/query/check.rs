@@ -19,30 +19,14 @@ use crate::tracefs::events::EventName;
 use crate::tracefs::format::Format;
 
 impl Query {
-    /// Resolves the names of events, which the command line or a configuration may shorten. Adds
-    /// the keys that all events of a kind have.
+    /// The measure with complete names of events, which the command line or a configuration may
+    /// shorten, and with the short names of keys that the events allow.
     pub(super) fn with_events(&self, tracefs: &Tracefs) -> Result<Measure, Error> {
         let mut measure = self.measure.clone();
         let mut alternatives = std::mem::take(&mut measure.alternatives);
-        let has_events = matches!(self.name.as_str(), "count" | "between");
         for measure in alternatives.iter_mut().chain([&mut measure]) {
-            if !has_events {
-                plan::add_group_names(tracefs, measure);
-                continue;
-            }
-            let counts = measure.count.iter_mut().map(|count| ("EVENT", &mut count.event));
-            let starts = measure.start.iter_mut().map(|point| ("A", &mut point.event));
-            let ends = measure.end.iter_mut().map(|point| ("B", &mut point.event));
-            for (origin, event) in counts.chain(starts).chain(ends) {
-                if !event.starts_with("{group}") {
-                    let name = tracefs
-                        .resolve(event)
-                        .map_err(|error| Error::event(origin, event, error))?;
-                    *event = name.to_string();
-                }
-            }
-            if let Some(address) = address(tracefs, measure) {
-                measure.keys.insert(ADDRESS.to_owned(), address);
+            if matches!(self.name.as_str(), "count" | "between") {
+                resolve(tracefs, measure)?;
             }
             plan::add_group_names(tracefs, measure);
         }
@@ -137,6 +121,25 @@ impl Query {
             if near.is_empty() { problem } else { problem.near(&near) }
         })
     }
+}
+
+/// Completes the names of events, and adds [`ADDRESS`] to the keys if they have one.
+fn resolve(tracefs: &Tracefs, measure: &mut Measure) -> Result<(), Error> {
+    let counts = measure.count.iter_mut().map(|count| ("EVENT", &mut count.event));
+    let starts = measure.start.iter_mut().map(|point| ("A", &mut point.event));
+    let ends = measure.end.iter_mut().map(|point| ("B", &mut point.event));
+    for (origin, event) in counts.chain(starts).chain(ends) {
+        if !event.starts_with("{group}") {
+            let name = tracefs
+                .resolve(event)
+                .map_err(|error| Error::event(origin, event, error))?;
+            *event = name.to_string();
+        }
+    }
+    if let Some(address) = address(tracefs, measure) {
+        measure.keys.insert(ADDRESS.to_owned(), address);
+    }
+    Ok(())
 }
 
 /// Converts the result of a check to an error in the text of an option.

@@ -152,7 +152,7 @@ impl Query {
             (Some(_), Some(_)) => Err(Error::other(
                 "--cgroup and --container exclude each other: use one of them",
             )),
-            (None, Some(id)) => cgroup::of_container(Path::new(cgroup::MOUNTED), id)
+            (None, Some(id)) => cgroup::of_container(&Path::new("/").join(cgroup::FOLDER), id)
                 .map(Some)
                 .map_err(|why| Error::Value {
                     option: "--container",

@@ -119,6 +119,13 @@ impl Dist {
         }
     }
 
+    /// The largest value, or else the largest number of the last bucket. `None` if values without a
+    /// bucket may be larger.
+    pub fn at_most(&self) -> Option<i128> {
+        let last = || self.buckets().next_back().filter(|_| self.without_bucket() == 0);
+        self.max.or_else(|| last().map(|bucket| bucket.high))
+    }
+
     /// Number of values in buckets. Below [`Dist::count`] if the kernel ran out of buckets.
     pub fn in_buckets(&self) -> u64 {
         let buckets = self.negative.iter().chain(self.positive.iter());

@@ -20,6 +20,7 @@ use super::Other;
 use super::Row;
 use super::Table;
 use super::Value;
+use super::Worst;
 
 impl Table {
     /// Adds the rows and losses of `other`, which has the same columns. Keeps the later of the two
@@ -334,6 +335,13 @@ impl Table {
         total
     }
 
+    /// The largest value of all rows, as [`Table::total`] has it, without adding up the rows.
+    pub fn worst(&self) -> Option<&Worst> {
+        let worst = self.rows.iter().filter_map(|row| row.worst.as_ref()).max()?;
+        let mut counted = self.rows.iter().filter(|row| row.hits > 0);
+        counted.all(|row| row.is_at_most(worst)).then_some(worst)
+    }
+
     /// Removes a key column, and merges rows that differ only in it. If the column does not exist,
     /// returns a copy.
     pub fn without_key(&self, key: usize) -> Table {
@@ -550,10 +558,10 @@ impl Row {
         }
     }
 
-    /// The distribution of the values whose largest one is [`Row::worst`].
-    fn first_dist(&self) -> Option<&Dist> {
-        self.values.iter().find_map(|value| match value {
-            Value::Dist(dist) => Some(dist),
+    /// The distribution of the values whose largest one is [`Row::worst`], with its index.
+    pub fn first_dist(&self) -> Option<(usize, &Dist)> {
+        self.values.iter().enumerate().find_map(|(i, value)| match value {
+            Value::Dist(dist) => Some((i, dist)),
             Value::Number(_) | Value::Unknown => None,
         })
     }
@@ -574,27 +582,21 @@ impl Row {
     /// In an interval, `onmax()` only stores a value that is larger than all before. So a row may
     /// lack its largest one; if that may be the largest one of both, the sum lacks it, too.
     pub fn merge(&mut self, other: &Row, values: &[Column]) {
-        let (ours, theirs) = (self.bound(), other.bound());
         let is_alone = self.hits == 0 || other.hits == 0;
+        let worst = self.worst.as_ref().max(other.worst.as_ref());
+        let worst = worst.filter(|worst| is_alone || self.is_at_most(worst) && other.is_at_most(worst));
+        let worst = worst.cloned();
         self.add_counts(other, values);
-        if other.worst > self.worst {
-            self.worst.clone_from(&other.worst);
-        }
-        if !is_alone {
-            let is_below = |bound: Option<i128>, most| bound.is_some_and(|bound| bound <= most);
-            self.worst
-                .take_if(|worst| !is_below(ours, worst.value) || !is_below(theirs, worst.value));
-        }
+        self.worst = worst;
     }
 
-    /// The largest value, or a larger number. `None`: it is unknown.
-    fn bound(&self) -> Option<i128> {
-        let worst = self.worst.as_ref().map(|worst| worst.value);
-        worst.or_else(|| {
-            let dist = self.first_dist()?;
-            let last = dist.buckets().next_back().filter(|_| dist.without_bucket() == 0);
-            dist.max.or(last.map(|bucket| bucket.high))
-        })
+    /// Returns whether no value of it can be larger.
+    fn is_at_most(&self, worst: &Worst) -> bool {
+        let most = match &self.worst {
+            Some(own) => Some(own.value),
+            None => self.first_dist().and_then(|(_, dist)| dist.at_most()),
+        };
+        most.is_some_and(|most| most <= worst.value)
     }
 
     /// Adds all of `other` but the largest value.

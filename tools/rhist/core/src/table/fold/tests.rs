@@ -156,11 +156,12 @@ proptest! {
             sum.merge(table(vec![row]));
         }
         for (sum, truth) in [(&sum, &truth), (&sum.without_key(0), &truth.without_key(0))] {
-            let most: BTreeMap<_, _> = truth.rows.iter().map(|row| (&row.keys, row.first_dist().unwrap().max)).collect();
+            let most: BTreeMap<_, _> = truth.rows.iter().map(|row| (&row.keys, row.first_dist().unwrap().1.max)).collect();
             for row in &sum.rows {
                 prop_assert!(row.worst.as_ref().is_none_or(|worst| Some(worst.value) == most[&row.keys]));
             }
-            let most = truth.total().first_dist().unwrap().max;
+            prop_assert_eq!(sum.worst().cloned(), sum.total().worst);
+            let most = truth.total().first_dist().unwrap().1.max;
             prop_assert!(sum.total().worst.is_none_or(|worst| Some(worst.value) == most));
         }
     }
