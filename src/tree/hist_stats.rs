@@ -29,7 +29,8 @@ use crate::{
             self,
             Mode, //
         },
-        text, //
+        text,
+        tracefs::TracingDir, //
     },
     text::Text, //
 };
@@ -76,10 +77,7 @@ impl FileOps<Tree> for HistStatsOps {
             let mut line = |text: fmt::Arguments<'_>| {
                 show::event_column(&mut out, system, event)?;
                 out.format(format_args!("hist {n}: {text}"))?;
-                if !trigger.site.dir.is_top() {
-                    out.bytes(b", instances/")?;
-                    out.bytes(trigger.site.dir.name().to_bytes())?;
-                }
+                in_instance(&mut out, &trigger.site.dir)?;
                 out.bytes(b"\n")
             };
             if trigger.spec().has_vars() || trigger.filter().is_some() {
@@ -154,19 +152,23 @@ fn samples(out: &mut Text, tree: &Tree) -> Result {
         let mut histograms = KVec::new();
         tree.engine.for_each_trigger(|names, n, trigger| {
             if names == [c"rhist", c"sample"] {
-                histograms.push((n, trigger.data.histogram()), GFP_KERNEL)?;
+                let mut place = Text::uncharged();
+                in_instance(&mut place, &trigger.site.dir)?;
+                histograms.push((n, place, trigger.data.histogram()), GFP_KERNEL)?;
             }
             Ok(())
         })?;
         let mut lines = Text::uncharged();
-        for (n, histogram) in &histograms {
+        for (n, place, histogram) in &histograms {
             let samples = histogram.count_hits(&cpu::yield_unless_killed)?;
             let filtered = histogram.rejected().counted();
             let lost = histogram.drops() + histogram.unresolved();
             show::event_column(&mut lines, b"rhist", b"sample")?;
             lines.format(format_args!(
-                "hist {n}: {samples} samples, {filtered} filtered, {lost} lost\n"
+                "hist {n}: {samples} samples, {filtered} filtered, {lost} lost"
             ))?;
+            lines.bytes(place.as_bytes())?;
+            lines.bytes(b"\n")?;
         }
         let after = Ticks::now();
         // `None`: the event was disconnected and connected meanwhile.
@@ -196,6 +198,15 @@ fn ticks_line(out: &mut Text, ticks: &Ticks, meanwhile: u64) -> Result {
         out.format(format_args!(", {meanwhile} more meanwhile"))?;
     }
     out.bytes(b"\n")
+}
+
+/// Appends the instance of a trigger, unless it is the top directory.
+fn in_instance(out: &mut Text, dir: &TracingDir) -> Result {
+    if dir.is_top() {
+        return Ok(());
+    }
+    out.bytes(b", instances/")?;
+    out.bytes(dir.name().to_bytes())
 }
 
 /// Appends how stacks are walked.

@@ -176,6 +176,13 @@ pub struct RunArgs {
     /// Only the threads of this process
     #[arg(short, long, value_name = "PID", value_delimiter = ',')]
     pub pid: Vec<i32>,
+    /// With -p: also the tasks that it starts during the measurement, and theirs
+    #[arg(long)]
+    pub children: bool,
+    /// Samples per second on each CPU, 1 to 10000, for recipes that take samples; by default as
+    /// many as the machine is set to
+    #[arg(short = 'F', long, value_name = "HERTZ", value_parser = clap::value_parser!(u32).range(1..=10000))]
+    pub frequency: Option<u32>,
     /// Only tasks with this name; * stands for any characters
     #[arg(short, long, value_name = "NAME")]
     pub comm: Option<String>,

@@ -116,7 +116,7 @@ fn what_is_wrong_with_words() {
       |
     6 | recipe = 'syscount --where "id = 5"'
       |                                ^ did you mean ==?
-    error: --pid, --duration, --interval, --format, --keep, --quiet and --dry-run do not apply to a histogram of the service
+    error: --pid, --children, --frequency, --duration, --interval, --format, --keep, --quiet and --dry-run do not apply to a histogram of the service
      --> a.toml:9:11
       |
     9 | recipe = "runqlat -d 5"

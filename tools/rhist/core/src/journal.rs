@@ -196,6 +196,7 @@ impl Journal {
             Step::Probe { name, .. } => format!("probe {name}"),
             Step::Synthetic { name, .. } => format!("synthetic {name}"),
             Step::Trigger { event, command } => format!("trigger {event} {command}"),
+            Step::Frequency { hertz, before } => format!("frequency {hertz} {before}"),
         };
         write_line(&mut self.file, &text)
     }
@@ -296,6 +297,18 @@ fn parse(id: &Id, text: &str) -> Entries {
                     definition: String::new(),
                 });
             }
+            "frequency" => {
+                let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+                if let Some((hertz, before)) = rest.split_once(' ')
+                    && is_number(hertz)
+                    && is_number(before)
+                {
+                    entries.steps.push(Step::Frequency {
+                        hertz: hertz.to_owned(),
+                        before: before.to_owned(),
+                    });
+                }
+            }
             "trigger" => {
                 if let Some((event, command)) = rest.split_once(' ')
                     && !event.split('/').any(|part| part.is_empty() || part.starts_with('.'))
@@ -331,6 +344,10 @@ mod tests {
             Step::Synthetic {
                 name: "rhist_123_456_lat".to_owned(),
                 definition: String::new(),
+            },
+            Step::Frequency {
+                hertz: "499".to_owned(),
+                before: "99".to_owned(),
             },
             trigger("hist:keys=pid if comm == \"a b\""),
         ]

@@ -28,6 +28,7 @@ pub mod recipe;
 pub mod recording;
 pub mod room;
 pub mod run;
+pub mod samples;
 pub mod sink;
 pub mod stats;
 pub mod suggest;

@@ -23,7 +23,8 @@ const ATTEMPTS: usize = 20;
 /// creation. `None` if nothing counts them, or the counts cannot be attributed to the plan right
 /// now.
 pub fn read(tracefs: &Tracefs, plan: &Plan) -> Option<u64> {
-    let text = |path: &Path| fs::read_to_string(path).unwrap_or_default();
+    // hist_stats has the name of a program, which may be any bytes.
+    let text = |path: &Path| String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
     let kernel = |file: &str| text(&tracefs.kernel().join(file));
     let has_kprobes = plan.steps.iter().any(is_kprobe);
     let by_kernel = match has_kprobes {
@@ -95,7 +96,12 @@ fn of_group(probes: &str, profile: &str, group: &str) -> u64 {
 fn by_module(stats: &str, events: &[String]) -> u64 {
     let lost = |line: &str| {
         let (event, rest) = line.split_once(' ')?;
-        let lost = rest.strip_suffix(" lost")?.rsplit(' ').next()?;
+        // Histograms of samples have lines that end so, too.
+        let lost = rest
+            .trim_start()
+            .strip_suffix(" lost")
+            .filter(|rest| !rest.starts_with("hist "))?;
+        let lost = lost.rsplit(' ').next()?;
         events
             .iter()
             .any(|known| known == event)
@@ -168,5 +174,8 @@ mod tests {
                      sched:sched_waking              probe, 2 lost\nsched:sched_switch              hist 1: 7 unresolved, 4 missed\n";
         assert_eq!(by_module(stats, &["sched:sched_switch".to_owned()]), 5);
         assert_eq!(by_module(stats, &["sched:other".to_owned()]), 0);
+        let stats = "rhist:sample                    clock, 2 lost\n\
+                     rhist:sample                    hist 1: 954 samples, 0 filtered, 7 lost\n";
+        assert_eq!(by_module(stats, &["rhist:sample".to_owned()]), 2);
     }
 }

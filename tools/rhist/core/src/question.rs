@@ -12,6 +12,7 @@ use rustix::time::clock_getres;
 
 use crate::names::Names;
 use crate::recipe::NameKind;
+use crate::samples::Samples;
 use crate::table::Column;
 use crate::table::Key;
 use crate::table::Table;
@@ -128,6 +129,8 @@ pub struct Reading {
     pub cost: Cost,
     /// Fill level of the fullest histogram.
     pub fill: Fill,
+    /// For `rhist:sample`: the ticks since the start of the run, read just before the table.
+    pub samples: Option<Samples>,
 }
 
 /// Cost of a hit, in nanoseconds of CPU time. `None` if not measured.
@@ -291,6 +294,7 @@ impl Interval {
             rejected: self.rejected,
             cost: self.cost,
             fill: self.fill,
+            samples: None,
         }
     }
 

@@ -3,6 +3,7 @@
 //! Runs of a plan: the triggers exist in the kernel as long as the [`Run`].
 
 use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -18,18 +19,23 @@ use crate::journal::Journal;
 use crate::journal::Journals;
 use crate::missed;
 use crate::plan;
+use crate::plan::FORKS;
 use crate::plan::Id;
 use crate::plan::Instead;
 use crate::plan::NO_TASK;
+use crate::plan::NO_TASKS;
 use crate::plan::Plan;
 use crate::plan::Plans;
 use crate::plan::Step;
 use crate::plan::TASKS;
+use crate::plan::task_list;
 use crate::question::Cost;
 use crate::question::Interval;
 use crate::question::Question;
 use crate::question::Reading;
 use crate::question::Source;
+use crate::samples;
+use crate::samples::Samples;
 use crate::table::Histogram;
 use crate::table::Losses;
 use crate::table::Table;
@@ -43,7 +49,7 @@ use crate::tracefs::error_log::LogEntry;
 /// hits.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Limit for attempts to open the files of intervals between hits.
+/// Limit for attempts to open the files of intervals between hits, and to list all tasks of a run.
 const ATTEMPTS: u32 = 20;
 
 /// Error for an instance that cannot be removed.
@@ -74,6 +80,10 @@ pub struct Run {
     resuming: Option<u32>,
     /// Sum of all intervals.
     total: Reading,
+    /// For `rhist:sample`: the ticks when it began, and at the last reading.
+    ticks: Option<[Samples; 2]>,
+    /// The ticks from its begin to the last reading.
+    samples: Option<Samples>,
     /// Whether `total` lacks the rows, which the sums of the intervals have.
     is_bare: bool,
 }
@@ -94,6 +104,8 @@ pub enum StartError {
     Journal(io::Error),
     /// The instance could not be created.
     Instance(io::Error),
+    /// Samples are taken at another frequency: at this one, and begun by this program.
+    Frequency(Option<String>),
     /// The kernel rejected a command.
     Step(WriteError),
 }
@@ -170,6 +182,13 @@ impl fmt::Display for StartError {
                 write!(f, "cannot write the journal, so nothing was started: {error}")
             }
             StartError::Instance(error) => write!(f, "cannot make an instance: {error}"),
+            StartError::Frequency(others) => {
+                let others = others.as_deref().unwrap_or("another frequency, for another program");
+                write!(
+                    f,
+                    "all programs take samples at one frequency, at present {others}: leave out --frequency, or wait until they end"
+                )
+            }
             StartError::Step(error) => error.fmt(f),
         }
     }
@@ -237,13 +256,41 @@ impl Run {
             intervals: (wanted == Wanted::Intervals).then(Intervals::default),
             resuming: None,
             total: Reading::default(),
+            ticks: None,
+            samples: None,
             is_bare: false,
         };
-        match run.make() {
+        match run.inherit_frequency(journals).and_then(|()| run.make()) {
             Ok(()) => Ok(run),
             // Dropping `run` undoes the completed steps.
             Err(error) => Err(error),
         }
+    }
+
+    /// Completes the step that sets the frequency of samples. If another run has set it, this run
+    /// is the one to change it back, if it ends later.
+    fn inherit_frequency(&mut self, journals: &Journals) -> Result<(), StartError> {
+        if !self.plan.takes_samples() {
+            return Ok(());
+        }
+        let present = samples::frequency(&self.tracefs).ok_or(StartError::Frequency(None))?;
+        let others = journals.list();
+        let mut steps = others.iter().flat_map(|(entries, _)| &entries.steps);
+        let inherited = steps.find_map(|step| match step {
+            Step::Frequency { hertz, before } if *hertz == present => Some(before.clone()),
+            _ => None,
+        });
+        let mut own = self.plan.steps.iter_mut();
+        let own = own.find_map(|step| match step {
+            Step::Frequency { before, .. } => Some(before),
+            _ => None,
+        });
+        match (own, inherited) {
+            (Some(before), inherited) => *before = inherited.unwrap_or(present),
+            (None, Some(before)) => self.plan.steps.insert(0, Step::Frequency { hertz: present, before }),
+            (None, None) => {}
+        }
+        Ok(())
     }
 
     fn make(&mut self) -> Result<(), StartError> {
@@ -275,9 +322,23 @@ impl Run {
             // Kernels before 6.14 limit the number of concurrent calls that an fprobe can track.
             let roomy = step.with_room().is_some_and(|text| dir.write(&file, &text).is_ok());
             if !roomy {
-                dir.write(file, step.text()).map_err(StartError::Step)?;
+                let written = dir.write(file, step.text());
+                written.map_err(|why| match step {
+                    Step::Frequency { .. } if why.error.kind() == io::ErrorKind::ResourceBusy => {
+                        StartError::Frequency(samples::taker(&self.tracefs))
+                    }
+                    _ => StartError::Step(why),
+                })?;
             }
             self.made += 1;
+        }
+        // Now that samples are taken, it cannot change.
+        for step in &self.plan.steps {
+            if let Step::Frequency { hertz, .. } = step
+                && samples::frequency(&self.tracefs).as_ref() != Some(hertz)
+            {
+                return Err(StartError::Frequency(samples::taker(&self.tracefs)));
+            }
         }
         if let Some(intervals) = &mut self.intervals {
             // An error comes again in Self::begin().
@@ -304,13 +365,49 @@ impl Run {
             .question
             .notes
             .extend(missed::disabled(&self.plan).map(str::to_owned));
-        let instance = self.instance();
-        if_there(instance.truncate(TASKS))?;
+        self.start_counting()?;
+        if self.plan.takes_samples() {
+            let begin = samples::read(&self.tracefs, &self.plan.id.instance());
+            self.ticks = begin.map(|begin| [begin; 2]);
+        }
         if let Some(journal) = &mut self.journal {
             // If this fails, `--keep` does not work when the process is terminated.
             let _ = journal.note_begun();
         }
         Ok(())
+    }
+
+    /// Lets the hits of all tasks into the histograms, or of the plan's processes.
+    fn start_counting(&self) -> Result<(), StartError> {
+        let instance = self.instance();
+        if self.plan.processes.is_empty() {
+            return if_there(instance.truncate(TASKS));
+        }
+        instance.clone().with_c().write(FORKS, "1").map_err(StartError::Step)?;
+        let threads = self.plan.threads();
+        instance.write(TASKS, &task_list(&threads)).map_err(StartError::Step)?;
+        // Also threads that were started meanwhile.
+        let later = &self.plan.threads() - &threads;
+        match later.is_empty() {
+            true => Ok(()),
+            false => instance.write(TASKS, &task_list(&later)).map_err(StartError::Step),
+        }
+    }
+
+    /// Reads the ticks of `rhist:sample` since the start, before the table: a table that is read
+    /// later has at least as many samples.
+    fn read_samples(&mut self) {
+        let Some([begin, last]) = self.ticks else { return };
+        let Some(now) = samples::read(&self.tracefs, &self.plan.id.instance()) else {
+            return;
+        };
+        self.ticks = Some([begin, now]);
+        let mut since = now.since(begin, last);
+        since.has_fallen |= self.samples.is_some_and(|samples| samples.has_fallen);
+        self.samples = Some(match self.plan.processes.is_empty() {
+            true => since,
+            false => since.with_others(),
+        });
     }
 
     /// A run whose triggers another process has created.
@@ -329,6 +426,8 @@ impl Run {
             intervals: None,
             resuming: None,
             total: Reading::default(),
+            ticks: None,
+            samples: None,
             is_bare: false,
         }
     }
@@ -381,6 +480,7 @@ impl Run {
     /// A file cannot be read (`NotFound` if the module was unloaded), or does not parse as
     /// histograms.
     pub fn reading(&mut self) -> Result<Reading, Box<dyn std::error::Error + Send + Sync>> {
+        self.read_samples();
         let reading = self.plan.answer.read(&self.instance())?;
         Ok(self.complete(reading))
     }
@@ -396,6 +496,7 @@ impl Run {
             *unresolved = self.unresolved;
         }
         reading.cost = self.cost;
+        reading.samples = self.samples;
         reading
     }
 
@@ -457,6 +558,28 @@ impl Run {
         Ok(true)
     }
 
+    /// See [`Source::interval()`].
+    fn next_interval(&mut self) -> Result<Option<Interval>, Box<dyn std::error::Error + Send + Sync>> {
+        let Some(intervals) = &mut self.intervals else {
+            return self.difference().map(Some);
+        };
+        let mut cut = intervals.read()?;
+        let histograms = cut.histograms.iter_mut();
+        let histograms = histograms.map(|(event, histograms)| (event.as_str(), std::mem::take(histograms)));
+        let table = self.plan.answer.combine(histograms.collect())?.table;
+        // All but the rows is little, and some of it is only known of the whole run: ends without a
+        // start in any of several histograms.
+        let mut now = self.plan.answer.combine(intervals.sums_without_rows())?;
+        now = self.complete(now);
+        now.table.time = cut.to.clone();
+        let mut interval = now.since(std::mem::replace(&mut self.total, now.clone()));
+        self.is_bare = true;
+        (interval.from, interval.to, interval.notes) = (cut.from, cut.to, cut.notes);
+        (interval.delta.keys, interval.delta.values) = (table.keys, table.values);
+        interval.delta.rows = table.rows;
+        Ok(Some(interval))
+    }
+
     /// Ends the last interval. If the kernel cuts the intervals, keeps all further hits out of the
     /// histograms before, and compares the sum of all intervals with the totals: a note tells if
     /// they differ, or could not be compared.
@@ -468,10 +591,11 @@ impl Run {
         if self.intervals.is_none() {
             return self.interval();
         }
-        let held = self.instance().write(TASKS, NO_TASK);
-        let interval = self.interval()?;
+        self.read_samples();
+        let held = self.hold();
+        let interval = self.next_interval()?;
         Ok(interval.map(|mut interval| {
-            let compared = held.map_err(|why| why.to_string()).and_then(|()| self.compare());
+            let compared = held.and_then(|()| self.compare());
             interval.notes.extend(match compared {
                 Ok(None) => None,
                 Ok(Some(difference)) => Some(format!(
@@ -483,6 +607,31 @@ impl Run {
             });
             interval
         }))
+    }
+
+    /// Keeps all further hits out of the histograms.
+    fn hold(&self) -> Result<(), String> {
+        let instance = self.instance();
+        let write = |file, tasks: &str| instance.write(file, tasks).map_err(|why| why.to_string());
+        if self.plan.processes.is_empty() {
+            return write(TASKS, NO_TASK);
+        }
+        // A list can only be extended, or emptied, which lets all hits in: so the tasks are also
+        // listed as ones that do not count. What these start later is then in both lists.
+        let read = |file| {
+            let text = fs::read_to_string(instance.dir().join(file)).map_err(|why| why.to_string())?;
+            let tasks = text.lines().filter_map(|line| line.parse::<i32>().ok());
+            Ok::<BTreeSet<_>, String>(tasks.collect())
+        };
+        for _ in 0..ATTEMPTS {
+            let held = read(NO_TASKS)?;
+            let later = &read(TASKS)? - &held;
+            if later.is_empty() {
+                return Ok(());
+            }
+            write(NO_TASKS, &task_list(&later))?;
+        }
+        Err("its processes start others too fast".to_owned())
     }
 
     /// See [`Intervals::compare()`].
@@ -535,24 +684,8 @@ impl Source for Run {
     ///
     /// As for [`Run::reading()`].
     fn interval(&mut self) -> Result<Option<Interval>, Box<dyn std::error::Error + Send + Sync>> {
-        let Some(intervals) = &mut self.intervals else {
-            return self.difference().map(Some);
-        };
-        let mut cut = intervals.read()?;
-        let histograms = cut.histograms.iter_mut();
-        let histograms = histograms.map(|(event, histograms)| (event.as_str(), std::mem::take(histograms)));
-        let table = self.plan.answer.combine(histograms.collect())?.table;
-        // All but the rows is little, and some of it is only known of the whole run: ends without a
-        // start in any of several histograms.
-        let mut now = self.plan.answer.combine(intervals.sums_without_rows())?;
-        now = self.complete(now);
-        now.table.time = cut.to.clone();
-        let mut interval = now.since(std::mem::replace(&mut self.total, now.clone()));
-        self.is_bare = true;
-        (interval.from, interval.to, interval.notes) = (cut.from, cut.to, cut.notes);
-        (interval.delta.keys, interval.delta.values) = (table.keys, table.values);
-        interval.delta.rows = table.rows;
-        Ok(Some(interval))
+        self.read_samples();
+        self.next_interval()
     }
 
     fn ask(&mut self) {
@@ -657,13 +790,14 @@ fn has_last(tracefs: &Tracefs, entries: &Entries) -> bool {
 /// Undoes steps: first the triggers, then the others, each in reverse order. Missing objects count
 /// as undone, unless tracefs itself is missing: it may be mounted again, with all objects.
 fn undo(tracefs: &Tracefs, id: &Id, steps: &[Step]) -> io::Result<()> {
-    fs::metadata(tracefs.kernel().join("events"))?;
+    // The run that finds a journal may have C's histograms, and the module may have been loaded or
+    // unloaded since.
+    let tracefs = &Tracefs::at(tracefs.kernel().to_owned())?;
     let instance = tracefs.instance(&id.instance());
     let (triggers, others): (Vec<_>, Vec<_>) = steps
         .iter()
         .rev()
         .partition(|step| matches!(step, Step::Trigger { .. }));
-    // The module may have been loaded or unloaded since; the kernel's directory always exists.
     let dirs = [instance.clone(), instance.clone().with_c()];
     patiently(|| {
         for step in &triggers {
@@ -681,6 +815,10 @@ fn undo(tracefs: &Tracefs, id: &Id, steps: &[Step]) -> io::Result<()> {
     })?;
     for step in others {
         let (_, file) = step.file();
+        if let Step::Frequency { hertz, before } = step {
+            undo_frequency(tracefs, hertz, before)?;
+            continue;
+        }
         patiently(|| match tracefs.write(&file, &step.undo()) {
             Err(error) if exists(tracefs, step) => Err(error.error),
             _ => Ok(()),
@@ -689,12 +827,26 @@ fn undo(tracefs: &Tracefs, id: &Id, steps: &[Step]) -> io::Result<()> {
     Ok(())
 }
 
+/// Sets the old frequency of samples again, unless somebody else has changed it since, or the
+/// module is gone. While another program takes samples, it is left to that program: a run of rhist
+/// has the number before in its own journal.
+fn undo_frequency(tracefs: &Tracefs, hertz: &str, before: &str) -> io::Result<()> {
+    if samples::frequency(tracefs).is_none_or(|present| present != hertz) {
+        return Ok(());
+    }
+    match tracefs.write(samples::FREQUENCY, before) {
+        Err(why) if why.error.kind() != io::ErrorKind::ResourceBusy => Err(why.error),
+        _ => Ok(()),
+    }
+}
+
 /// Returns whether a probe or synthetic event exists.
 fn exists(tracefs: &Tracefs, step: &Step) -> bool {
     let folder = match step {
         Step::Probe { name, .. } => name.clone(),
         Step::Synthetic { name, .. } => format!("synthetic/{name}"),
         Step::Trigger { event, .. } => event.clone(),
+        Step::Frequency { .. } => return true,
     };
     Path::new(tracefs.kernel()).join("events").join(folder).exists()
 }

@@ -90,10 +90,14 @@ query()
 	[ "$hits" -ge 5 ]
 	ok $? "$1, $2: $hits of them"
 	case $6 in
-	# The number of maxima depends on nanoseconds.
+	# Their number depends on nanoseconds; with a coarse clock, times may be 0 for a while.
 	*-m*)
-		[ "$(last_hits "$TRACING/events/synthetic/rhist_r/hist")" -ge 1 ]
-		ok $? "$1, $2: events for new maxima" ;;
+		for _ in 1 2 3 4 5 6 7 8 9 10; do
+			maxima=$(last_hits "$TRACING/events/synthetic/rhist_r/hist")
+			[ "$maxima" -lt 1 ] || break
+			act
+		done
+		yes "$1, $2: events for new maxima" test "$maxima" -ge 1 ;;
 	*)
 		if [ "$5" ]; then
 			counted "$KERNEL/events/synthetic/rhist_c/hist" >"$work/c"

@@ -225,16 +225,27 @@ ok $? "shares of a load are shares of samples"
 
 # --- off costs nothing
 
-# A timer that is started anew while timer_list is read may be there twice.
+# one_each: true if each processor has one timer. One that is started anew while timer_list is read
+# may be there twice.
+one_each()
+{
+	for _ in 1 2 3 4 5; do
+		timers=$(grep -c 'rhist_sample_tick' /proc/timer_list)
+		[ "$timers" != "$(nproc)" ] || return 0
+	done
+	echo "# $timers timers"
+	return 1
+}
+
 echo 1 >$sample/frequency
 if [ -e /proc/timer_list ]; then
 	grep -q rhist_sample_tick /proc/timer_list
 	is $? 1 "no timer without a histogram"
 	echo 'hist:keys=pid' >$sample/trigger
-	is "$(grep -c 'rhist_sample_tick' /proc/timer_list)" "$(nproc)" "one on each processor with one"
+	yes "one on each processor with one" one_each
 	echo 'hist:keys=pid' >instances/sample/$sample/trigger
 	detach
-	is "$(grep -c 'rhist_sample_tick' /proc/timer_list)" "$(nproc)" "also while only an instance has one"
+	yes "also while only an instance has one" one_each
 	: >instances/sample/$sample/trigger
 	grep -q rhist_sample_tick /proc/timer_list
 	is $? 1 "none behind the last one"

@@ -190,10 +190,17 @@ static void pauses(void)
 
 static volatile bool stop;
 
+/*
+ * On a slow kernel it sleeps, too: a task that is always preempted within the kernel holds up a
+ * grace period of RCU tasks there for minutes, and with it the end of a kprobe or an fprobe.
+ */
 static void *fire_always(void *arg)
 {
-	for (unsigned long first = 0; !stop; first = (first + 500) % 100000)
+	for (unsigned long first = 0; !stop; first = (first + 500) % 100000) {
 		fire("task", first, 500);
+		if (slow_kernel())
+			sleep_ms(1);
+	}
 	return arg;
 }
 

@@ -32,6 +32,8 @@ impl Measurement {
             query: Query {
                 by: run.by,
                 pids: run.pid,
+                children: run.children,
+                frequency: run.frequency,
                 comm: run.comm,
                 cgroup: run.cgroup,
                 container: run.container,

@@ -36,6 +36,12 @@
 //! * **Losses** are null if the kernel does not report them. `cost` is the cost of the triggers, as
 //!   a share of one CPU: of counted hits, and of hits rejected by filters. Numbers that were not
 //!   measured are null.
+//! * A total of samples has `"samples":{"frequency":99,"ticks":1980,"samples":1500,"filtered":470,
+//!   "lost":0,"late":10,"off":0,"others":0,"more":0,"fewer":0,"adds_up":true}`: the ticks of all
+//!   CPUs, by their fates; `others` are all the rest if `--children` leaves out tasks. Their sum is
+//!   the ticks, or up to `more` higher or `fewer` lower, since ticks came while they were added up.
+//!   If not, `adds_up` is false. They are read just before the rows, which may have some samples
+//!   more.
 //!
 //! New members may appear without a change of `schema`. Numbers are exact up to 64 bits.
 
@@ -153,6 +159,19 @@ fn line<'a>(screen: &'a Screen<'_>, view: &'a View<'_>, total: &'a Row) -> LineJ
             entries: fill.entries,
             size: fill.size,
             of: if fill.is_of_starts { "starts" } else { "results" },
+        }),
+        samples: view.samples.map(|samples| SamplesJson {
+            frequency: samples.frequency,
+            ticks: samples.ticks,
+            samples: samples.samples,
+            filtered: samples.filtered,
+            lost: samples.lost,
+            late: samples.late,
+            off: samples.off,
+            others: samples.others,
+            more: samples.more,
+            fewer: samples.fewer,
+            adds_up: samples.adds_up(),
         }),
         notes: is_total.then_some(question.notes.as_slice()),
         triggers: is_total.then_some(question.triggers.as_slice()),

@@ -2,6 +2,7 @@
 
 //! Prints losses, and the cost of counting.
 
+use rhist_core::quantity::things;
 use rhist_core::question::Cost;
 use rhist_core::question::Fill;
 use rhist_core::tracefs::Backend;
@@ -101,6 +102,36 @@ pub(super) fn untold(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
         true => Vec::new(),
         false => vec![format!("not counted by this kernel: {}", untold.join(", "))],
     }
+}
+
+/// The ticks of a total of samples, by their fates. `None` for other events.
+pub(super) fn ticks(view: &View<'_>) -> Option<String> {
+    let samples = view.samples?;
+    let mut parts = vec![format!("{} counted", number::count(samples.samples))];
+    let others = [
+        (samples.filtered, "idle or filtered out"),
+        (samples.lost, "lost"),
+        (samples.late, "late"),
+        (samples.off, "of CPUs that were off"),
+        (samples.others, "of other tasks"),
+    ];
+    let others = others.iter().filter(|(count, _)| *count > 0);
+    parts.extend(others.map(|(count, what)| format!("{} {what}", number::count(*count))));
+    let mut text = format!(
+        "{} at {} Hz = {}",
+        things(samples.ticks, "ticks"),
+        samples.frequency,
+        parts.join(" + ")
+    );
+    if !samples.adds_up() {
+        text += ": this does not add up, since another program has paused or cleared the histogram";
+    }
+    // The samples before the first reading of the ticks, and after the last one.
+    let more = view.events.saturating_sub(samples.samples);
+    if more > 0 {
+        text += &format!(", and {} at the begin and end", things(more, "samples"));
+    }
+    Some(text)
 }
 
 /// Cost of counting. `None` if nothing happened.

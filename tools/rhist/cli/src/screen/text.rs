@@ -156,6 +156,7 @@ fn remarks(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
     }
     add("full", losses::fill(view).into_iter().collect(), None);
     if view.is_total() {
+        add("ticks", losses::ticks(view).into_iter().collect(), None);
         add("clock", clock(screen, view).into_iter().collect(), None);
     }
     if view.is_total() && !screen.quiet {

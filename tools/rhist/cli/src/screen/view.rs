@@ -6,6 +6,7 @@ use rhist_core::question::Cost;
 use rhist_core::question::Fill;
 use rhist_core::question::Interval;
 use rhist_core::question::Reading;
+use rhist_core::samples::Samples;
 use rhist_core::table::Table;
 use rhist_core::table::Time;
 
@@ -23,6 +24,8 @@ pub struct View<'a> {
     pub(super) cost: Cost,
     /// Only for a total: see [`Reading::fill`].
     pub(super) fill: Option<Fill>,
+    /// Only for a total: see [`Reading::samples`].
+    pub(super) samples: Option<Samples>,
 }
 
 impl<'a> View<'a> {
@@ -37,6 +40,7 @@ impl<'a> View<'a> {
             rejected: reading.rejected,
             cost: reading.cost,
             fill: Some(reading.fill),
+            samples: reading.samples,
         }
     }
 
@@ -51,6 +55,7 @@ impl<'a> View<'a> {
             rejected: interval.rejected,
             cost: interval.cost,
             fill: None,
+            samples: None,
         }
     }
 

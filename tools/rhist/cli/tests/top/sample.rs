@@ -130,6 +130,7 @@ fn reading(second: u64, dists: &[Dist]) -> Reading {
         ..Column::default()
     };
     Reading {
+        samples: None,
         fill: Fill {
             entries: rows.len() as u64,
             size: 2048,

@@ -2,8 +2,11 @@
 
 //! Commands of a plan.
 
+use std::collections::BTreeSet;
+
 use super::answer::Answer;
 use super::group::has_group;
+use super::measure::events_of;
 use super::measure::split_key;
 use super::step::Id;
 use super::step::Step;
@@ -15,18 +18,28 @@ use crate::question::Question;
 use crate::recipe::Measure;
 use crate::recipe::NameKind;
 use crate::room::Idle;
+use crate::threads;
 use crate::tracefs::Tracefs;
 use crate::tracefs::events::EventName;
 
 /// File of an instance with the tasks whose events count. A task that does not exist keeps all
-/// events out, so triggers are created while nothing counts, and clearing the file starts all of
-/// them at once. Pausing triggers is no substitute: the kernel cannot continue a trigger with a
-/// variable.
+/// events out, so triggers are created while nothing counts, and clearing the file, or writing the
+/// tasks that are to count, starts all of them at once. Pausing triggers is no substitute: the
+/// kernel cannot continue a trigger with a variable.
 pub(crate) const TASKS: &str = "set_event_pid";
 
 /// A pid that no task can have, since pids end at 2^22 (`PID_MAX_LIMIT`). Also the largest that the
 /// file accepts.
 pub(crate) const NO_TASK: &str = "1073741823";
+
+/// File of an instance with tasks whose events do not count.
+pub(crate) const NO_TASKS: &str = "set_event_notrace_pid";
+
+/// File of an instance: whether a task that a listed one starts is listed, too.
+pub(crate) const FORKS: &str = "options/event-fork";
+
+/// Event that samples each CPU at regular times.
+pub(super) const SAMPLE: &str = "rhist:sample";
 
 /// Commands for the kernel, and the way to read their results.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +54,9 @@ pub struct Plan {
     pub answer: Answer,
     /// Time after which an entry of the results without hits is taken out.
     pub idle: Option<Idle>,
+    /// Processes whose threads count, with all tasks that they start, by the instance's list of
+    /// tasks and not by filters. Empty for all tasks.
+    pub processes: Vec<i32>,
     /// The question, as recordings and pages describe it.
     pub question: Question,
 }
@@ -129,7 +145,14 @@ impl Plan {
             format!("echo {NO_TASK} > instances/{}/{TASKS}", self.id.instance()),
         ];
         lines.extend(self.steps.iter().map(|step| step.shell(&self.id)));
-        lines.push(format!(": > instances/{}/{TASKS}", self.id.instance()));
+        let instance = format!("instances/{}", self.id.instance());
+        if self.processes.is_empty() {
+            lines.push(format!(": > {instance}/{TASKS}"));
+        } else {
+            lines.push(format!("echo 1 > {instance}/{FORKS}"));
+            let tasks = task_list(&self.threads());
+            lines.push(format!("echo {tasks} >> {instance}/{TASKS}"));
+        }
         lines
     }
 
@@ -145,6 +168,23 @@ impl Plan {
         lines.push(format!("rmdir instances/{}", self.id.instance()));
         lines.extend(others.into_iter().map(|step| step.shell_undo(&self.id)));
         lines
+    }
+
+    /// Present threads of [`Self::processes`].
+    pub(crate) fn threads(&self) -> BTreeSet<i32> {
+        let processes = self.processes.iter();
+        processes
+            .filter_map(|process| threads::of(*process).ok())
+            .flatten()
+            .collect()
+    }
+
+    /// Returns whether one of its events is `rhist:sample`.
+    pub(crate) fn takes_samples(&self) -> bool {
+        let sample = EventName::parse(SAMPLE);
+        events_of(&self.measure)
+            .into_iter()
+            .any(|event| EventName::parse(event) == sample)
     }
 
     /// Adds a note that rhist's own activity is counted too.
@@ -169,6 +209,11 @@ impl Plan {
         });
         (event, place)
     }
+}
+
+/// Tasks as a list of an instance takes them.
+pub(crate) fn task_list<'a>(tasks: impl IntoIterator<Item = &'a i32>) -> String {
+    tasks.into_iter().map(i32::to_string).collect::<Vec<_>>().join(" ")
 }
 
 /// Shell command that changes to a tracing directory.

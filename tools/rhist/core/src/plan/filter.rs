@@ -46,7 +46,9 @@ pub(super) fn options_filter(measure: &Measure, options: &Options, has_dist: boo
                 "-p: these events have no field for the thread they are about".to_owned(),
             ));
         }
-        parts.push(threads_filter(pid, &options.threads));
+        if options.children_of.is_empty() {
+            parts.push(threads_filter(pid, &options.threads));
+        }
     }
     if let Some(comm) = &options.comm {
         if measure.comm.as_deref() == Some("") {

@@ -27,14 +27,18 @@ use answer::Shows;
 #[cfg(test)]
 pub(crate) use answer::tests::hist_jsonl;
 pub(crate) use clause::has_room;
+pub(crate) use commands::FORKS;
 pub use commands::Instead;
 pub(crate) use commands::NO_TASK;
+pub(crate) use commands::NO_TASKS;
 pub use commands::Plan;
 pub use commands::Plans;
 pub(crate) use commands::TASKS;
+pub(crate) use commands::task_list;
 pub use error::Error;
 pub(crate) use group::add_names as add_group_names;
 pub use group::group_keys;
+use measure::RUNNING;
 pub use measure::events_of;
 use measure::fill_in;
 use measure::is_there;
@@ -55,6 +59,7 @@ use crate::recipe::Count;
 use crate::recipe::Measure;
 use crate::recipe::NameKind;
 use crate::recipe::UnitName;
+use crate::samples;
 use crate::table::BucketUnit;
 use crate::table::Unit;
 use crate::tracefs::Tracefs;
@@ -141,8 +146,16 @@ impl Plan {
             steps: Vec::new(),
             answer,
             idle: None,
+            processes: Vec::new(),
             question,
         };
+        if !options.children_of.is_empty() {
+            check_children(&measure)?;
+            plan.processes.clone_from(&options.children_of);
+        }
+        if let Some(hertz) = options.frequency {
+            plan.add_frequency(tracefs, hertz)?;
+        }
         plan.name_hexadecimals(&keys);
         plan.name_groups(&groups);
         for definition in &measure.probes {
@@ -188,6 +201,7 @@ impl Plan {
             steps: Vec::new(),
             answer: Answer::whole(),
             idle: triggers.last().and_then(|(_, command)| clause::idle_in(command)),
+            processes: Vec::new(),
             question: Question {
                 backend: tracefs.backend(),
                 ..question
@@ -267,6 +281,24 @@ impl Plan {
         columns.filter(is_narrow).map(str::to_owned).collect()
     }
 
+    /// Adds a step that changes the machine's setting.
+    fn add_frequency(&mut self, tracefs: &Tracefs, hertz: u32) -> Result<(), Error> {
+        if !self.takes_samples() {
+            let why = match has_dist(tracefs) {
+                true => {
+                    "--frequency is for recipes that take samples, such as profile: these events come when they happen"
+                }
+                false => "--frequency is for samples of rhist: load it",
+            };
+            return Err(Error::Impossible(why.to_owned()));
+        }
+        self.steps.push(Step::Frequency {
+            hertz: hertz.to_string(),
+            before: samples::frequency(tracefs).unwrap_or_default(),
+        });
+        Ok(())
+    }
+
     fn add_probe(&mut self, definition: &str) -> Result<(), Error> {
         let name = definition
             .split_whitespace()
@@ -282,6 +314,31 @@ impl Plan {
         };
         self.steps.push(Step::Probe { name, definition });
         Ok(())
+    }
+}
+
+/// Fails for events that are not about the running task, by which the kernel's list of tasks goes.
+fn check_children(measure: &Measure) -> Result<(), Error> {
+    // At a switch or a wake-up, the list has the hit if it has one of both tasks.
+    let has_two = |event: &str| {
+        EventName::parse(event).is_some_and(|event| {
+            event.system == "sched"
+                && ["sched_switch", "sched_wak"]
+                    .iter()
+                    .any(|name| event.event.starts_with(name))
+        })
+    };
+    let is_of_running = measure.pid.as_deref().is_none_or(|pid| pid == RUNNING);
+    let mut points = measure.start.iter().chain(&measure.end);
+    let is_possible = is_of_running
+        && points.all(|point| point.on.iter().any(|key| key == RUNNING))
+        && !events_of(measure).into_iter().any(has_two);
+    match is_possible {
+        true => Ok(()),
+        false => Err(Error::Impossible(
+            "--children: the kernel follows the running task, and these events are about another one, or begin and end in different ones"
+                .to_owned(),
+        )),
     }
 }
 

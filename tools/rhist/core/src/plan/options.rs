@@ -24,6 +24,10 @@ pub struct Options {
     pub comm: Option<String>,
     /// Measures only tasks of this control group, and of the ones below it.
     pub cgroup: Option<String>,
+    /// Processes that [`Self::threads`] belong to, if tasks that they start are measured, too.
+    pub children_of: Vec<i32>,
+    /// Samples per second on each CPU, for `rhist:sample`; `None` for the machine's setting.
+    pub frequency: Option<u32>,
     /// Lower limit of values, in the unit of the recipe.
     pub slower: Option<u64>,
     /// Upper limit of values, exclusive.

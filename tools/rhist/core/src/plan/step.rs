@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use crate::samples;
+
 /// Limit of concurrent calls that a return probe can track (`KRETPROBE_MAXACTIVE_MAX`). The
 /// default is two per CPU, or ten; further calls are missed.
 pub const MOST_ACTIVE: u32 = 4096;
@@ -36,6 +38,13 @@ pub enum Step {
         event: String,
         /// Line for the `trigger` file.
         command: String,
+    },
+    /// Sets how often `rhist:sample` happens, for the whole machine.
+    Frequency {
+        /// Samples per second on each CPU.
+        hertz: String,
+        /// The number to which the end of the run sets it; empty if it is not known yet.
+        before: String,
     },
 }
 
@@ -117,6 +126,7 @@ impl Step {
             Step::Probe { .. } => (false, "dynamic_events".to_owned()),
             Step::Synthetic { .. } => (false, "synthetic_events".to_owned()),
             Step::Trigger { event, .. } => (true, format!("events/{event}/trigger")),
+            Step::Frequency { .. } => (false, samples::FREQUENCY.to_owned()),
         }
     }
 
@@ -125,6 +135,7 @@ impl Step {
         match self {
             Step::Probe { definition, .. } | Step::Synthetic { definition, .. } => definition,
             Step::Trigger { command, .. } => command,
+            Step::Frequency { hertz, .. } => hertz,
         }
     }
 
@@ -146,6 +157,7 @@ impl Step {
             Step::Probe { name, .. } => format!("-:{name}"),
             Step::Synthetic { name, .. } => format!("!{name}"),
             Step::Trigger { command, .. } => format!("!{command}"),
+            Step::Frequency { before, .. } => before.clone(),
         }
     }
 

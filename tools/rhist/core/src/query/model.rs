@@ -34,6 +34,10 @@ pub struct Query {
     pub by: Vec<String>,
     /// Processes to measure; empty for all.
     pub pids: Vec<i32>,
+    /// Measures tasks that these processes start later, too.
+    pub children: bool,
+    /// Samples per second on each CPU, for `rhist:sample`; `None` for the machine's setting.
+    pub frequency: Option<u32>,
     /// Measures only tasks with this name; a pattern if it contains `*`.
     pub comm: Option<String>,
     /// Measures only tasks of this control group, and of the ones below it.

@@ -30,7 +30,10 @@ impl Query {
     pub fn plans(&self, tracefs: &Tracefs, id: &Id) -> Result<Plans, Error> {
         let mut notes = Vec::new();
         let threads = self.threads()?;
-        if !threads.is_empty() {
+        if self.children && threads.is_empty() {
+            return Err(Error::other("--children belong to a process: add -p PID"));
+        }
+        if !threads.is_empty() && !self.children {
             notes.push("threads that a process starts later are not counted".to_owned());
         }
         let own = self.own_threads();
@@ -53,6 +56,8 @@ impl Query {
         let options = Options {
             by: (!self.by.is_empty()).then(|| self.by.clone()),
             threads,
+            children_of: if self.children { self.pids.clone() } else { Vec::new() },
+            frequency: self.frequency,
             own,
             comm: self.comm.clone(),
             cgroup: self.cgroup()?,

@@ -21,8 +21,7 @@ use crate::suggest;
 use crate::tracefs::Backend;
 
 /// Message for options about output, or about a single run.
-const OF_A_RUN: &str =
-    "--pid, --duration, --interval, --format, --keep, --quiet and --dry-run do not apply to a histogram of the service";
+const OF_A_RUN: &str = "--pid, --children, --frequency, --duration, --interval, --format, --keep, --quiet and --dry-run do not apply to a histogram of the service";
 
 /// Message for an option that is a key of the table. The unit is part of the metrics' names.
 const OF_THE_TABLE: &str = "--unit does not apply here: set it in the table, as in unit = \"s\"";
@@ -52,10 +51,11 @@ enum Use {
 }
 
 /// Options of all questions.
-const OPTIONS: [QueryOption<'static>; 20] = [
+const OPTIONS: [QueryOption<'static>; 22] = [
     option("backend", None, "BACKEND", Use::Once),
     option("by", None, "KEY", Use::List),
     option("cgroup", None, "PATH", Use::Once),
+    option("children", None, "", Use::Refused(OF_A_RUN)),
     option("comm", Some('c'), "NAME", Use::Once),
     option("container", None, "ID", Use::Once),
     option("dry-run", None, "", Use::Refused(OF_A_RUN)),
@@ -63,6 +63,7 @@ const OPTIONS: [QueryOption<'static>; 20] = [
     option("expire", None, "DURATION", Use::Once),
     option("faster", None, "TIME", Use::Once),
     option("format", None, "FORMAT", Use::Refused(OF_A_RUN)),
+    option("frequency", Some('F'), "HERTZ", Use::Refused(OF_A_RUN)),
     option(
         "help",
         Some('h'),

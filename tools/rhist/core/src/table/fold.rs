@@ -332,10 +332,13 @@ impl Table {
         for row in rest {
             total.merge(row, &self.values);
         }
+        // A sum of rows whose maxima are not all known knows less than the rows.
+        total.worst = self.worst().cloned();
         total
     }
 
-    /// The largest value of all rows, as [`Table::total`] has it, without adding up the rows.
+    /// The largest value of all rows, as [`Table::total`] has it. `None` if a row may have had a
+    /// larger one.
     pub fn worst(&self) -> Option<&Worst> {
         let worst = self.rows.iter().filter_map(|row| row.worst.as_ref()).max()?;
         let mut counted = self.rows.iter().filter(|row| row.hits > 0);

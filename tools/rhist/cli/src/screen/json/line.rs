@@ -32,6 +32,8 @@ pub(in crate::screen) struct LineJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fill: Option<FillJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples: Option<SamplesJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub notes: Option<&'a [String]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub triggers: Option<&'a [String]>,
@@ -91,6 +93,21 @@ pub(in crate::screen) struct FillJson {
     pub entries: u64,
     pub size: u64,
     pub of: &'static str,
+}
+
+#[derive(Serialize)]
+pub(in crate::screen) struct SamplesJson {
+    pub frequency: u64,
+    pub ticks: u64,
+    pub samples: u64,
+    pub filtered: u64,
+    pub lost: u64,
+    pub late: u64,
+    pub off: u64,
+    pub others: u64,
+    pub more: u64,
+    pub fewer: u64,
+    pub adds_up: bool,
 }
 
 #[derive(Serialize)]

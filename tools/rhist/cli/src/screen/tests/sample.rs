@@ -160,6 +160,7 @@ pub(super) fn reading(keys: Vec<Column>, values: Vec<Column>, rows: Vec<Row>) ->
             event_ns: Some(62.0),
             ..Cost::default()
         },
+        samples: None,
         fill: Fill {
             entries: 12,
             size: 2048,

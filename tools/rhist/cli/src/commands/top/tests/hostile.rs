@@ -135,6 +135,7 @@ fn reading() -> impl Strategy<Value = Reading> {
                 event_ns,
                 rejected_ns: event_ns,
             },
+            samples: None,
             fill: Fill {
                 entries: a,
                 size: b,

@@ -98,6 +98,7 @@ pub fn reading(second: u64) -> Reading {
     // Real histograms have no entries with 0 hits.
     rows.retain(|row| row.hits > 0);
     Reading {
+        samples: None,
         fill: Fill {
             entries: rows.len() as u64,
             size: 2048,
@@ -128,6 +129,7 @@ pub fn counts(second: u64) -> Reading {
         events: second * 127,
         rejected: None,
         cost: Cost::default(),
+        samples: None,
         fill: Fill {
             entries: 3,
             size: 3,
