@@ -23,8 +23,7 @@ const ATTEMPTS: usize = 20;
 /// creation. `None` if nothing counts them, or the counts cannot be attributed to the plan right
 /// now.
 pub fn read(tracefs: &Tracefs, plan: &Plan) -> Option<u64> {
-    // hist_stats has the name of a program, which may be any bytes.
-    let text = |path: &Path| String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
+    let text = |path: &Path| fs::read_to_string(path).unwrap_or_default();
     let kernel = |file: &str| text(&tracefs.kernel().join(file));
     let has_kprobes = plan.steps.iter().any(is_kprobe);
     let by_kernel = match has_kprobes {
@@ -36,7 +35,7 @@ pub fn read(tracefs: &Tracefs, plan: &Plan) -> Option<u64> {
             .iter()
             .map(|event| event.replace('/', ":"))
             .collect();
-        by_module(&text(&tracefs.dir().join("hist_stats")), &events)
+        by_module(&tracefs.hist_stats(), &events)
     });
     match (by_kernel, by_module) {
         (Some(kernel), Some(module)) => Some(kernel + module),

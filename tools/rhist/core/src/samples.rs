@@ -43,7 +43,8 @@ pub struct Samples {
     pub more: u64,
     /// The sum may be lower than the ticks by this.
     pub fewer: u64,
-    /// Whether a number fell: another program has cleared the histogram, or the ticks began anew.
+    /// Whether a number was lower than before. A clear of the histogram, and ticks that begin anew,
+    /// make it so.
     pub has_fallen: bool,
 }
 
@@ -90,21 +91,15 @@ impl Samples {
 
 /// Reads the ticks, and the samples of the histogram in an instance. `None` without one.
 pub fn read(tracefs: &Tracefs, instance: &str) -> Option<Samples> {
-    parse(&stats(tracefs), instance)
+    parse(&tracefs.hist_stats(), instance)
 }
 
 /// Frequency of the samples that are taken at present, and the program that was the first to ask
 /// for them: `99 Hz for sh (48)`.
 pub fn taker(tracefs: &Tracefs) -> Option<String> {
-    let stats = stats(tracefs);
+    let stats = tracefs.hist_stats();
     let (taker, _) = lines(&stats).find_map(|line| line.rsplit_once(" ticks, "))?;
     Some(taker.rsplit_once(", ")?.0.to_owned())
-}
-
-fn stats(tracefs: &Tracefs) -> String {
-    // With the name of a program, which may be any bytes.
-    let text = fs::read(tracefs.dir().join("hist_stats")).unwrap_or_default();
-    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// Rests of the event's lines.

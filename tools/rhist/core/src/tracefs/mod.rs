@@ -147,6 +147,13 @@ impl Tracefs {
         self.dir.join("events").join(system).join(event)
     }
 
+    /// The text of `hist_stats`; empty without rhist. It has the names of tasks, which may be any
+    /// bytes.
+    pub fn hist_stats(&self) -> String {
+        let text = fs::read(self.dir.join("hist_stats")).unwrap_or_default();
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
     /// Truncates a file of this directory.
     pub fn truncate(&self, file: &str) -> Result<(), WriteError> {
         let path = self.dir.join(file);
