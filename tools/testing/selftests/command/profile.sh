@@ -38,24 +38,34 @@ ticks = line["samples"]
 row = {str(row["keys"][0]): row["hits"] for row in line["rows"]}
 hits = sum(row.values())
 rest = sum(ticks[name] for name in ("samples", "filtered", "lost", "late", "off", "others")) - ticks["ticks"]
+exact = ticks["adds_up"] and -ticks["fewer"] <= rest <= ticks["more"]
 print(eval(sys.argv[1]))' "$1"
 }
 
-# busy NAME: begins a task of this name that runs until it is killed
-busy()
+# killed: kills the run
+killed()
 {
-	cp "$(command -v sh)" "$work/$1"
-	"$work/$1" -c 'while :; do :; done' &
+	kill -KILL $run
+	wait $run 2>/dev/null
 }
 
-busy busy_a
+# sampled HERTZ: begins a run at this frequency
+sampled()
+{
+	"$RHIST_COMMAND" profile -d 60 -F "$1" >/dev/null 2>&1 &
+	run=$!
+	soon begun
+}
+
+cp "$(command -v sh)" "$work/busy_a"
+"$work/busy_a" -c 'while :; do :; done' &
 a=$! parent=none
 
 # --- every tick
 
 profile -d 2 -F $fast --by comm
 is $? 0 "profile runs"
-is "$(total 'ticks["adds_up"] and -ticks["fewer"] <= rest <= ticks["more"]')" True "each tick is accounted for: $(total ticks)"
+is "$(total exact)" True "each tick is accounted for: $(total ticks)"
 is "$(total 'ticks["frequency"]')" $fast "at the frequency that was asked for"
 least=$(($(nproc) * fast * 2 * 9 / 10))
 yes "there are as many as the clock has" test "$(total 'ticks["ticks"]')" -ge $least
@@ -66,7 +76,7 @@ is "$(total '"rhist" in row')" False "rhist has none"
 is "$(cat $frequency)" 99 "the frequency is what it was"
 profile -d 2 -i 1 --by mode
 is "$? $(wc -l <"$work/out")" "0 3" "intervals, and a total"
-is "$(total 'ticks["adds_up"] and -ticks["fewer"] <= rest <= ticks["more"]')" True "whose ticks add up: $(total ticks)"
+is "$(total exact)" True "whose ticks add up: $(total ticks)"
 "$RHIST_COMMAND" profile -d 1 >"$work/out" 2>"$work/errors"
 yes "people see the ticks" grep -q '^ticks:  *[0-9,]* ticks at 99 Hz = [0-9,]* counted' "$work/out"
 no "and no doubt" grep -q 'add up' "$work/out"
@@ -99,30 +109,14 @@ is "$(total "all(abs(row[name] - hits * part) <= 4 * (hits * part * (1 - part)) 
 # --- the frequency
 
 echo 77 >$frequency
-"$RHIST_COMMAND" profile -d 60 -F $fast >/dev/null 2>&1 &
-run=$!
-yes "a run at this frequency has begun" soon begun
+sampled $fast
+ok $? "a run at this frequency has begun"
 is "$(cat $frequency)" $fast "which all can read"
 "$RHIST_COMMAND" profile -d 1 -F 33 >"$work/out" 2>"$work/errors"
 is $? 2 "another run cannot have another one"
 yes "and is told of the first" grep -q "at present $fast Hz for rhist ($run): leave out --frequency" "$work/errors"
 profile -d 1
 is "$? $(total 'ticks["frequency"]')" "0 $fast" "but can have the same"
-
-# killed: kills the run
-killed()
-{
-	kill -KILL $run
-	wait $run 2>/dev/null
-}
-
-# sampled ARGUMENT…: begins a run at this frequency
-sampled()
-{
-	"$RHIST_COMMAND" profile -d 60 -F "$@" >/dev/null 2>&1 &
-	run=$!
-	soon begun
-}
 
 killed
 is "$(cat $frequency)" $fast "a run that is killed leaves its frequency"
