@@ -78,8 +78,8 @@ static void many_events(void)
  * All events of a program that has exited are removed, each from all instances; or deleted by name.
  * When the registry was locked until all of them were removed, root's step that reads
  * user_events_status took 6 to 26 seconds on user-mode Linux, in each of RUNS runs. With one lock
- * for each event, the longest step of all takes 0.13 seconds. A slow kernel
- * takes 45 ms for each event: 200 have to do there.
+ * for each event, the longest step of all takes 0.13 seconds. A slow kernel takes 45 milliseconds
+ * for each event, so it gets only 200.
  */
 static void registers_and_exits(void)
 {
