@@ -30,10 +30,10 @@ notrace u64 rhist_cgroup_id(void)
 	return group_of(current)->kn->id;
 }
 
-/* Return the id of a task's group, or 0 if no task has this number. Context as above. */
-notrace u64 rhist_cgroup_id_of(u32 pid)
+/* Return the id of the group of the task that rhist_task_of() finds, or 0. Context as above. */
+notrace u64 rhist_cgroup_id_of(u32 nr, const void *record)
 {
-	struct task_struct *task = rhist_task_of(pid);
+	struct task_struct *task = rhist_task_of(nr, record);
 
 	return task ? group_of(task)->kn->id : 0;
 }
@@ -53,10 +53,10 @@ notrace bool rhist_cgroup(struct rhist_cgroup *to)
 	return found(current, to);
 }
 
-/* Get a task's group, as above. Return false if no task has this number. */
-notrace bool rhist_cgroup_of(u32 pid, struct rhist_cgroup *to)
+/* Get the group of the task that rhist_task_of() finds, as above; or return false. */
+notrace bool rhist_cgroup_of(u32 nr, const void *record, struct rhist_cgroup *to)
 {
-	return found(rhist_task_of(pid), to);
+	return found(rhist_task_of(nr, record), to);
 }
 
 /*
@@ -131,7 +131,7 @@ notrace u64 rhist_cgroup_id(void)
 	return 1;
 }
 
-notrace u64 rhist_cgroup_id_of(u32 pid)
+notrace u64 rhist_cgroup_id_of(u32 nr, const void *record)
 {
 	return 1;
 }
@@ -141,7 +141,7 @@ notrace bool rhist_cgroup(struct rhist_cgroup *to)
 	return false;
 }
 
-notrace bool rhist_cgroup_of(u32 pid, struct rhist_cgroup *to)
+notrace bool rhist_cgroup_of(u32 nr, const void *record, struct rhist_cgroup *to)
 {
 	return false;
 }

@@ -15,9 +15,9 @@ struct rhist_cgroup {
 };
 
 u64 rhist_cgroup_id(void);
-u64 rhist_cgroup_id_of(u32 pid);
+u64 rhist_cgroup_id_of(u32 nr, const void *record);
 bool rhist_cgroup(struct rhist_cgroup *to);
-bool rhist_cgroup_of(u32 pid, struct rhist_cgroup *to);
+bool rhist_cgroup_of(u32 nr, const void *record, struct rhist_cgroup *to);
 bool rhist_cgroup_is_below(u64 id, int level);
 void rhist_cgroup_get(struct kernfs_node *node);
 void rhist_cgroup_put(struct kernfs_node *node);

@@ -2,7 +2,10 @@
 
 //! Control groups of tasks, in cgroup v2.
 
-use super::bindings;
+use super::{
+    bindings,
+    task::TaskArg, //
+};
 use core::{
     ffi::CStr,
     mem::MaybeUninit, //
@@ -29,19 +32,20 @@ pub(crate) fn id() -> u64 {
 /// Returns the id of the group of the task with this number in the first pid namespace; 0 if no
 /// task has it. Any context, with preemption off.
 #[inline]
-pub(crate) fn id_of(pid: u32) -> u64 {
-    // SAFETY: Preemption is off, as this requires.
-    unsafe { bindings::rhist_cgroup_id_of(pid) }
+pub(crate) fn id_of(pid: u32, task: TaskArg<'_>) -> u64 {
+    // SAFETY: Preemption is off, as this requires. The task stays.
+    unsafe { bindings::rhist_cgroup_id_of(pid, task.as_ptr()) }
 }
 
 /// Returns id and node of the group of a task, or of the running one. `None`: no task has
 /// this number. The node stays until preemption is on. Any context, with preemption off.
-pub(crate) fn of(pid: Option<u32>) -> Option<(u64, Node)> {
+pub(crate) fn of(pid: Option<u32>, task: TaskArg<'_>) -> Option<(u64, Node)> {
     let mut group = MaybeUninit::<bindings::rhist_cgroup>::uninit();
-    // SAFETY: Preemption is off, as both require. They fill in `group` if they return true.
+    // SAFETY: Preemption is off, as both require. They fill in `group` if they return true. The
+    // task stays.
     unsafe {
         let found = match pid {
-            Some(pid) => bindings::rhist_cgroup_of(pid, group.as_mut_ptr()),
+            Some(pid) => bindings::rhist_cgroup_of(pid, task.as_ptr(), group.as_mut_ptr()),
             None => bindings::rhist_cgroup(group.as_mut_ptr()),
         };
         found.then(|| {

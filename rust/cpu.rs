@@ -2,7 +2,10 @@
 
 //! CPUs, and the task that runs on the current one.
 
-use super::bindings;
+use super::{
+    bindings,
+    task::TaskArg, //
+};
 use crate::limits::COMM_LEN;
 use kernel::{
     alloc::NumaNode,
@@ -55,10 +58,10 @@ pub(crate) fn current_comm() -> [u8; COMM_LEN] {
 
 /// Returns the name of the task with this number in the first pid namespace, as [`current_comm`]
 /// does; `None` if no task has it. Any context, with preemption off.
-pub(crate) fn comm_of(pid: u32) -> Option<[u8; COMM_LEN]> {
+pub(crate) fn comm_of(pid: u32, task: TaskArg<'_>) -> Option<[u8; COMM_LEN]> {
     let mut comm = [0; COMM_LEN];
-    // SAFETY: `comm` has the size of a name. Preemption is off, as this requires.
-    let found = unsafe { bindings::rhist_comm_of(pid, comm.as_mut_ptr().cast()) };
+    // SAFETY: `comm` has the size of a name. Preemption is off, as this requires. The task stays.
+    let found = unsafe { bindings::rhist_comm_of(pid, task.as_ptr(), comm.as_mut_ptr().cast()) };
     found.then_some(comm)
 }
 

@@ -28,6 +28,7 @@ pub(crate) mod source;
 pub(crate) mod stack;
 pub(crate) mod synthetic;
 pub(crate) mod sysctl;
+pub(crate) mod task;
 pub(crate) mod text;
 pub(crate) mod tracefs;
 pub(crate) mod user;

@@ -29,7 +29,7 @@ notrace void rhist_current_comm(char *to)
  * Find a task by its number in the first pid namespace, as records have it. Any context, with
  * preemption off: until it is on, the task stays. Lockdep wants rcu_read_lock() for pid_task().
  */
-notrace struct task_struct *rhist_task_of(u32 nr)
+notrace struct task_struct *rhist_find_task(u32 nr)
 {
 	struct pid *pid = idr_find(&init_pid_ns.idr, nr);
 	struct hlist_node *first;
@@ -40,10 +40,10 @@ notrace struct task_struct *rhist_task_of(u32 nr)
 	return first ? hlist_entry(first, struct task_struct, pid_links[PIDTYPE_PID]) : NULL;
 }
 
-/* As rhist_current_comm(), of another task; false if no task has this number. */
-notrace bool rhist_comm_of(u32 pid, char *to)
+/* As rhist_current_comm(), of the task that rhist_task_of() finds; or return false. */
+notrace bool rhist_comm_of(u32 nr, const void *record, char *to)
 {
-	struct task_struct *task = rhist_task_of(pid);
+	struct task_struct *task = rhist_task_of(nr, record);
 
 	if (task)
 		data_race(memcpy(to, task->comm, TASK_COMM_LEN));

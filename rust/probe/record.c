@@ -49,12 +49,16 @@ static __always_inline void record_context(struct trace_entry *entry)
  * Slow path of a hit: fill in the common fields of its record, except common_pid, and pass it on.
  * If the record is not in the memory of this CPU, the hit begins here, unless another one is in
  * progress in this context. Hits of synthetic events do not begin: they nest in the hit that emits
- * them, which limits how deep. Any context, with preemption off.
+ * them, which limits how deep. @tasked is @record if a task is before it, else NULL. Any context,
+ * with preemption off.
+ *
+ * Without a stack protector, as in the probes: the frame has a fixed size.
  *
  * A hit of a handler is not counted here: setting the type in the record makes the handler call the
  * kernel's.
  */
-notrace void rhist_probe_hit_slow(const struct rhist_probed *probed, void *record, size_t size)
+notrace __no_stack_protector void rhist_probe_hit_slow(const struct rhist_probed *probed, void *record,
+						       size_t size, const void *tasked)
 {
 	bool begins = !probed->n_fields &&
 		      record - (void *)__this_cpu_read(rhist_records) >= sizeof(struct rhist_records);
@@ -73,7 +77,7 @@ notrace void rhist_probe_hit_slow(const struct rhist_probed *probed, void *recor
 	}
 	if (READ_ONCE(probed->context))
 		record_context(entry);
-	rhist_probe_hit_all(probed, record, size, raw_smp_processor_id(), &frame);
+	rhist_probe_hit_all(probed, record, size, raw_smp_processor_id(), tasked, &frame);
 	if (begins)
 		rhist_hit_end(context);
 }

@@ -63,6 +63,17 @@ static __always_inline void *rhist_zero_fields(void *record, size_t size)
 	return record;
 }
 
+/* The last of the first four arguments of a tracepoint that is a task; NULL if none is. */
+#define RHIST_TASK_ARG(args...) RHIST_TASK_ARG_OF(args, 0, 0, 0)
+#define RHIST_TASK_ARG_OF(a, b, c, d, ...) \
+	RHIST_IF_TASK(d, RHIST_IF_TASK(c, RHIST_IF_TASK(b, RHIST_IF_TASK(a, NULL))))
+#define RHIST_IF_TASK(arg, other) \
+	_Generic((arg), struct task_struct *: (arg), const struct task_struct *: (arg), default: (other))
+
+/* Whether it has such an argument, as a constant. */
+#define RHIST_HAS_TASK_ARG(args...) \
+	_Generic(RHIST_TASK_ARG(args), struct task_struct *: 1, const struct task_struct *: 1, default: 0)
+
 /* Number of contexts: task, softirq, hard irq, NMI. */
 #define RHIST_CONTEXTS 4
 
@@ -90,12 +101,15 @@ DECLARE_PER_CPU(unsigned char, rhist_hit_contexts);
  * is read, or by calling rhist_probe_hit_slow().
  */
 void rhist_probe_hit(const struct rhist_probed *probed, void *record, size_t size, unsigned int cpu);
+/* As above, with a task that the tracepoint was called with right before the record. */
+void rhist_probe_hit_task(const struct rhist_probed *probed, void *record, size_t size,
+			  unsigned int cpu);
 /*
  * Slow path: pass a hit with a complete record to all triggers; one at a time in each context,
- * except for synthetic events.
+ * except for synthetic events. @tasked is @record if a task is before it, else NULL.
  */
 void rhist_probe_hit_all(const struct rhist_probed *probed, const void *record, size_t size,
-			 unsigned int cpu, const struct rhist_frame *frame);
+			 unsigned int cpu, const void *tasked, const struct rhist_frame *frame);
 /* Count such a hit with a stack that begins in @frame itself; without a stack if that is NULL. */
 void rhist_sample_hit_all(const struct rhist_probed *probed, const void *record, size_t size,
 			  unsigned int cpu, const struct rhist_frame *frame);
@@ -103,7 +117,8 @@ void rhist_sample_hit_all(const struct rhist_probed *probed, const void *record,
 void rhist_probe_lost(const struct rhist_probed *probed);
 
 /* In record.c; the definition of each function states its calling context. */
-void rhist_probe_hit_slow(const struct rhist_probed *probed, void *record, size_t size);
+void rhist_probe_hit_slow(const struct rhist_probed *probed, void *record, size_t size,
+			  const void *tasked);
 void rhist_probe_hit_at(const struct rhist_probed *probed, void *record, size_t size,
 			const struct rhist_frame *frame);
 int rhist_records_init(void);
@@ -152,11 +167,17 @@ static __always_inline void *rhist_record_begin(const struct rhist_probed *probe
 	return (char *)__this_cpu_read(rhist_records) + level * RHIST_RECORD_SIZE;
 }
 
-/* Count a hit. @context is 0 if its record is on the stack: then it has not begun. */
+/*
+ * Count a hit, with a task before its record if @task. @context is 0 if the record is on the stack:
+ * then the hit has not begun.
+ */
 static __always_inline void rhist_record_end(const struct rhist_probed *probed, void *record,
-					     size_t size, unsigned char context)
+					     size_t size, bool task, unsigned char context)
 {
-	rhist_probe_hit(probed, record, size, raw_smp_processor_id());
+	if (task)
+		rhist_probe_hit_task(probed, record, size, raw_smp_processor_id());
+	else
+		rhist_probe_hit(probed, record, size, raw_smp_processor_id());
 	if (context)
 		rhist_hit_end(context);
 }

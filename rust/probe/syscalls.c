@@ -66,7 +66,7 @@ static __always_inline void hit(const struct side *side, struct pt_regs *regs, b
 		syscall_get_arguments(current, regs, record.args);
 	else
 		record.args[0] = syscall_get_return_value(current, regs);
-	rhist_record_end(probed, &record, size, 0);
+	rhist_record_end(probed, &record, size, false, 0);
 }
 
 static notrace void rhist_sys_enter(void *unused, struct pt_regs *regs, long id)

@@ -14,7 +14,8 @@ pub(crate) mod trigger;
 
 use super::{
     bindings,
-    stack::Frame, //
+    stack::Frame,
+    task::TaskArg, //
 };
 use crate::sync::PreemptOff;
 use kernel::sync::rcu;
@@ -48,7 +49,13 @@ pub(crate) trait Receiver: Send + Sync + Sized + 'static {
 
     /// Fast path. Hits cannot nest in it, and of the common fields of the record it only reads
     /// `common_pid`.
-    fn hit_leaf(&self, leaf: &Self::Leaf, preempt: PreemptOff<'_>, record: &[u8]);
+    fn hit_leaf(
+        &self,
+        leaf: &Self::Leaf,
+        preempt: PreemptOff<'_>,
+        record: &[u8],
+        task: TaskArg<'_>,
+    );
 
     /// The trigger of another fast path, which emits a synthetic event; `None` if the event has a
     /// leaf or needs the slow path.
@@ -56,11 +63,17 @@ pub(crate) trait Receiver: Send + Sync + Sized + 'static {
 
     /// Fast path of the emitter. Only a hit of the synthetic event nests in it, which is on the
     /// fast path, too. Returns false, and has done nothing, if the hit has to take the slow path.
-    fn hit_emitter(&self, emitter: &Self::Leaf, preempt: PreemptOff<'_>, record: &[u8]) -> bool;
+    fn hit_emitter(
+        &self,
+        emitter: &Self::Leaf,
+        preempt: PreemptOff<'_>,
+        record: &[u8],
+        task: TaskArg<'_>,
+    ) -> bool;
 
     /// Slow path, for a complete record. `frame` is the frame of the function of rhist that the
     /// kernel has called, or of a function called by that.
-    fn hit_all(&self, preempt: PreemptOff<'_>, record: &[u8], frame: Frame<'_>);
+    fn hit_all(&self, preempt: PreemptOff<'_>, record: &[u8], task: TaskArg<'_>, frame: Frame<'_>);
 
     /// Counts a hit that is lost because the allocation of its record failed.
     fn lost(&self);

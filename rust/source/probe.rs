@@ -22,12 +22,16 @@ use crate::{
     rust::{
         bindings,
         event::Event,
-        stack::Frame, //
+        stack::Frame,
+        task::TaskArg, //
     },
     sync::PreemptOff, //
 };
 use core::{
-    ptr::NonNull,
+    ptr::{
+        self,
+        NonNull, //
+    },
     slice, //
 };
 use kernel::{
@@ -200,7 +204,29 @@ macro_rules! probe_entry_points {
             // SAFETY: A probe passes the data that it is registered with, which is in a callback
             // for this receiver, its own record, and the CPU, with preemption off
             // (`rhist_record_end()`).
-            unsafe { $crate::rust::source::probe::hit::<$receiver>(probed, record, size, cpu) }
+            unsafe {
+                $crate::rust::source::probe::hit::<$receiver, false>(probed, record, size, cpu)
+            }
+        }
+
+        /// Called by probes of tracepoints with a task: see
+        /// [`hit`]($crate::rust::source::probe::hit).
+        ///
+        /// # Safety
+        ///
+        /// As for `hit`.
+        #[no_mangle]
+        unsafe extern "C" fn rhist_probe_hit_task(
+            probed: *const $crate::rust::source::probe::Probed,
+            record: *mut ::kernel::ffi::c_void,
+            size: usize,
+            cpu: u32,
+        ) {
+            // SAFETY: As in `rhist_probe_hit`, and the task is before the record
+            // (`rhist_record_end()`).
+            unsafe {
+                $crate::rust::source::probe::hit::<$receiver, true>(probed, record, size, cpu)
+            }
         }
 
         /// Called by `rhist_probe_hit_slow()`: see
@@ -215,12 +241,15 @@ macro_rules! probe_entry_points {
             record: *const ::kernel::ffi::c_void,
             size: usize,
             cpu: u32,
+            tasked: *const ::kernel::ffi::c_void,
             frame: *const $crate::rust::source::probe::ProbeFrame,
         ) {
             // SAFETY: `rhist_probe_hit_slow()` passes the data and the record of the probe, which
-            // is complete by now, the CPU, and the frame of its caller.
+            // is complete by now, the CPU, the record or null, and the frame of its caller.
             unsafe {
-                $crate::rust::source::probe::hit_all::<$receiver>(probed, record, size, cpu, frame)
+                $crate::rust::source::probe::hit_all::<$receiver>(
+                    probed, record, size, cpu, tasked, frame,
+                )
             }
         }
 
@@ -310,9 +339,9 @@ pub(in crate::rust) unsafe fn receiver<'a, R: Receiver>(
 ///
 /// `probed` must be in a [`Callback`], `record` a record of `size` bytes for the exclusive use of
 /// this hit, and `cpu` the current CPU. If the record is in [`Records`], no other hit of this
-/// context is being counted.
+/// context is being counted. If `TASK`, a task of the tracepoint is right before the record.
 #[inline(always)]
-pub(crate) unsafe fn hit<R: Receiver>(
+pub(crate) unsafe fn hit<R: Receiver, const TASK: bool>(
     probed: *const bindings::rhist_probed,
     record: *mut ffi::c_void,
     size: usize,
@@ -322,17 +351,31 @@ pub(crate) unsafe fn hit<R: Receiver>(
     let (receiver, preempt) =
         unsafe { (receiver::<R>(probed), PreemptOff::assume_on(cpu as usize)) };
     if let Some(leaf) = receiver.leaf(preempt) {
-        // SAFETY: The record has `size` bytes, which do not change before this returns.
-        let record = unsafe { slice::from_raw_parts(record.cast_const().cast(), size) };
-        return receiver.hit_leaf(leaf, preempt, record);
+        // SAFETY: The record has `size` bytes, which do not change before this returns; until then,
+        // the task before it stays, too.
+        let (record, task) = unsafe {
+            (
+                slice::from_raw_parts(record.cast_const().cast(), size),
+                TaskArg::before(tasked::<TASK>(record)),
+            )
+        };
+        return receiver.hit_leaf(leaf, preempt, record, task);
     }
     // SAFETY: The caller guarantees that `probed` is in a callback, the record has `size` bytes for
     // this hit alone, and `cpu` is the current one. The hit has not been counted.
     unsafe {
         match receiver.emitter(preempt) {
-            Some(emitter) => hit_emitter::<R>(probed, emitter, record, size, cpu),
-            None => bindings::rhist_probe_hit_slow(probed, record, size),
+            Some(emitter) => hit_emitter::<R, TASK>(probed, emitter, record, size, cpu),
+            None => bindings::rhist_probe_hit_slow(probed, record, size, tasked::<TASK>(record)),
         }
+    }
+}
+
+/// Returns `record` if a task is before it, else null.
+fn tasked<const TASK: bool>(record: *const ffi::c_void) -> *const ffi::c_void {
+    match TASK {
+        true => record,
+        false => ptr::null(),
     }
 }
 
@@ -343,7 +386,7 @@ pub(crate) unsafe fn hit<R: Receiver>(
 ///
 /// The requirements of [`hit`].
 #[inline(never)]
-unsafe fn hit_emitter<R: Receiver>(
+unsafe fn hit_emitter<R: Receiver, const TASK: bool>(
     probed: *const bindings::rhist_probed,
     emitter: &R::Leaf,
     record: *mut ffi::c_void,
@@ -351,12 +394,13 @@ unsafe fn hit_emitter<R: Receiver>(
     cpu: u32,
 ) {
     // SAFETY: The caller guarantees that `probed` is in a callback, `cpu` is the current one, and
-    // the record has `size` bytes, which do not change before this returns.
+    // the record has `size` bytes, which do not change before this returns, behind the task.
     unsafe {
         let (receiver, preempt) = (receiver::<R>(probed), PreemptOff::assume_on(cpu as usize));
         let bytes = slice::from_raw_parts(record.cast_const().cast(), size);
-        if !receiver.hit_emitter(emitter, preempt, bytes) {
-            bindings::rhist_probe_hit_slow(probed, record, size);
+        let tasked = tasked::<TASK>(record);
+        if !receiver.hit_emitter(emitter, preempt, bytes, TaskArg::before(tasked)) {
+            bindings::rhist_probe_hit_slow(probed, record, size, tasked);
         }
     }
 }
@@ -372,24 +416,26 @@ const BEFORE: usize = 5;
 /// # Safety
 ///
 /// `probed` must be in a [`Callback`], `record` a record of `size` bytes that does not change,
-/// `cpu` the current CPU, and `frame` the frame that the stack of the hit begins in.
+/// `cpu` the current CPU, and `frame` the frame that the stack of the hit begins in. `tasked` must
+/// be null, or `record` if a task of the tracepoint is right before it.
 #[inline(always)]
 pub(crate) unsafe fn hit_all<R: Receiver>(
     probed: *const bindings::rhist_probed,
     record: *const ffi::c_void,
     size: usize,
     cpu: u32,
+    tasked: *const ffi::c_void,
     frame: *const bindings::rhist_frame,
 ) {
-    // SAFETY: The frame belongs to a function that waits for this one. The caller guarantees the
-    // rest.
+    // SAFETY: The frame belongs to a function that waits for this one, and so does the task. The
+    // caller guarantees the rest.
     unsafe {
-        let frame = Frame::from_raw(frame, BEFORE);
-        hit_all_in::<R>(probed, record, size, cpu, frame);
+        let (task, frame) = (TaskArg::before(tasked), Frame::from_raw(frame, BEFORE));
+        hit_all_in::<R>(probed, record, size, cpu, task, frame);
     }
 }
 
-/// [`hit_all`] with the frame in which the stack of the hit begins.
+/// [`hit_all`] with the task, and the frame in which the stack of the hit begins.
 ///
 /// # Safety
 ///
@@ -400,6 +446,7 @@ pub(super) unsafe fn hit_all_in<R: Receiver>(
     record: *const ffi::c_void,
     size: usize,
     cpu: u32,
+    task: TaskArg<'_>,
     frame: Frame<'_>,
 ) {
     // SAFETY: The caller guarantees that `probed` is in a callback, and `cpu` is the current one.
@@ -407,7 +454,7 @@ pub(super) unsafe fn hit_all_in<R: Receiver>(
         unsafe { (receiver::<R>(probed), PreemptOff::assume_on(cpu as usize)) };
     // SAFETY: The record has `size` bytes, which do not change before this returns.
     let record = unsafe { slice::from_raw_parts(record.cast(), size) };
-    receiver.hit_all(preempt, record, frame);
+    receiver.hit_all(preempt, record, task, frame);
 }
 
 /// Counts a hit as lost, since the allocation of its record failed. Called like [`hit`].

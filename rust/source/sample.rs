@@ -17,7 +17,8 @@ use crate::{
     rust::{
         bindings,
         event::Event,
-        stack::Frame, //
+        stack::Frame,
+        task::TaskArg, //
     }, //
 };
 use kernel::{
@@ -96,6 +97,6 @@ pub(crate) unsafe fn hit_all<R: Receiver>(
             true => Frame::NONE,
             false => Frame::from_raw(frame, 0),
         };
-        hit_all_in::<R>(probed, record, size, cpu, frame);
+        hit_all_in::<R>(probed, record, size, cpu, TaskArg::NONE, frame);
     }
 }

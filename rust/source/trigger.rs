@@ -12,7 +12,8 @@ use crate::{
     rust::{
         bindings,
         cpu,
-        stack::Frame, //
+        stack::Frame,
+        task::TaskArg, //
     },
     sync::PreemptOff, //
 };
@@ -126,9 +127,9 @@ unsafe extern "C" fn hit<R: Receiver, const BUFFERED: bool>(
     // SAFETY: Preemption is off until this returns.
     let preempt = unsafe { PreemptOff::assume_on(cpu::current()) };
     match receiver.leaf(preempt) {
-        Some(leaf) => receiver.hit_leaf(leaf, preempt, record),
+        Some(leaf) => receiver.hit_leaf(leaf, preempt, record, TaskArg::NONE),
         None => match receiver.emitter(preempt) {
-            Some(emitter) if receiver.hit_emitter(emitter, preempt, record) => (),
+            Some(emitter) if receiver.hit_emitter(emitter, preempt, record, TaskArg::NONE) => (),
             // SAFETY: The hit has not been counted, and the record does not change before this
             // returns.
             _ => unsafe {
@@ -168,7 +169,7 @@ pub(crate) unsafe fn hit_all<R: Receiver>(
             Frame::from_raw(frame, BEFORE),
         )
     };
-    receiver.hit_all(preempt, record, frame);
+    receiver.hit_all(preempt, record, TaskArg::NONE, frame);
 }
 
 /// Prints nothing: the line of the trigger is in rhist's `trigger` file.

@@ -64,6 +64,7 @@ use crate::{
         },
         stack::Frame,
         synthetic::Emitted,
+        task::TaskArg,
         tracefs::TracingDir, //
     },
     sync::{
@@ -135,6 +136,8 @@ struct HitContext<'a> {
     /// The frame where the stack begins. `None` on the fast path, which reads no stack; a synthetic
     /// event that the hit emits may read it nevertheless.
     frame: Option<Frame<'a>>,
+    /// The task of its tracepoint.
+    arg: TaskArg<'a>,
     /// The hit of another event that emits this one.
     origin: Option<&'a Origin<'a>>,
 }
@@ -167,7 +170,7 @@ impl Context for HitContext<'_> {
     }
 
     fn comm_of(&self, pid: u32) -> Option<[u8; COMM_LEN]> {
-        cpu::comm_of(pid)
+        cpu::comm_of(pid, self.arg)
     }
 
     fn tgid(&self) -> u32 {
@@ -179,24 +182,18 @@ impl Context for HitContext<'_> {
     }
 
     fn cgroup(&self) -> u64 {
-        cgroup::id()
+        group_id(None, self.arg)
     }
 
     fn cgroup_of(&self, pid: u32) -> u64 {
-        match pid {
-            0 => group::IDLE,
-            pid => match cgroup::id_of(pid) {
-                0 => group::GONE,
-                id => id,
-            },
-        }
+        group_id(Some(pid), self.arg)
     }
 
     fn cgroup_node<'a>(&self, preempt: PreemptOff<'a>, task: GroupTask) -> Option<Group<'a>> {
         if task == Some(0) {
             return None;
         }
-        let (id, node) = cgroup::of(task)?;
+        let (id, node) = cgroup::of(task, self.arg)?;
         // SAFETY: The node was found with preemption off, and is aligned like a pointer.
         Some(unsafe { Group::new(preempt, id, node) })
     }
@@ -214,6 +211,19 @@ impl Context for HitContext<'_> {
 
     fn read_kernel(&self, to: &mut [u8], address: usize) -> bool {
         memory::read_kernel(to, address)
+    }
+}
+
+/// The id of a task's control group: see [`Context::cgroup_of`]. Any context.
+#[inline(always)]
+fn group_id(task: GroupTask, arg: TaskArg<'_>) -> u64 {
+    match task {
+        None => cgroup::id(),
+        Some(0) => group::IDLE,
+        Some(pid) => match cgroup::id_of(pid, arg) {
+            0 => group::GONE,
+            id => id,
+        },
     }
 }
 
@@ -239,31 +249,61 @@ impl Dispatch {
         let Some(tag) = Tag::of(TAG) else {
             return;
         };
-        if !trigger.hit_leaf(tag, entry, preempt, record, clock::global) {
-            self.execute(trigger, preempt, record);
+        if !trigger.hit_leaf(tag, entry, preempt, record, clock::global, |_| 0) {
+            // The program of such a path looks for no task.
+            self.execute(trigger, preempt, record, TaskArg::NONE);
+        }
+    }
+
+    /// Counts a hit of a leaf whose key is the control group of a task. Any context.
+    #[inline(never)]
+    fn hit_group(
+        &self,
+        trigger: &HistTrigger,
+        preempt: PreemptOff<'_>,
+        record: Record<'_>,
+        arg: TaskArg<'_>,
+    ) {
+        let group = |task| group_id(task, arg);
+        let entry = trigger.entry();
+        if !trigger.hit_leaf(Tag::Group, entry, preempt, record, clock::global, group) {
+            self.execute(trigger, preempt, record, arg);
         }
     }
 
     /// Counts a hit of a leaf by executing its program. Any context.
     #[inline(never)]
-    fn execute(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: Record<'_>) {
-        let context = self.context(None);
+    fn execute(
+        &self,
+        trigger: &HistTrigger,
+        preempt: PreemptOff<'_>,
+        record: Record<'_>,
+        arg: TaskArg<'_>,
+    ) {
+        let context = self.context(None, arg);
         trigger.execute(&Hit::new(record, preempt, &context));
     }
 
     /// Counts a hit of a leaf by executing its program, unless the trigger is paused or the filter
     /// rejects the hit. Any context.
     #[inline(never)]
-    fn execute_filtered(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: Record<'_>) {
-        let context = self.context(None);
+    fn execute_filtered(
+        &self,
+        trigger: &HistTrigger,
+        preempt: PreemptOff<'_>,
+        record: Record<'_>,
+        arg: TaskArg<'_>,
+    ) {
+        let context = self.context(None, arg);
         trigger.hit(&Hit::new(record, preempt, &context));
     }
 
-    fn context<'a>(&'a self, frame: Option<Frame<'a>>) -> HitContext<'a> {
+    fn context<'a>(&'a self, frame: Option<Frame<'a>>, arg: TaskArg<'a>) -> HitContext<'a> {
         HitContext {
             time: Cell::new(None),
             handlers: &self.handlers,
             frame,
+            arg,
             origin: None,
         }
     }
@@ -306,23 +346,29 @@ impl Receiver for Dispatch {
     }
 
     #[inline(always)]
-    fn hit_leaf(&self, trigger: &HistTrigger, preempt: PreemptOff<'_>, record: &[u8]) {
+    fn hit_leaf(
+        &self,
+        trigger: &HistTrigger,
+        preempt: PreemptOff<'_>,
+        record: &[u8],
+        arg: TaskArg<'_>,
+    ) {
         let record = Record::new(record);
         if trigger.lists_tasks() {
-            return self.execute_filtered(trigger, preempt, record);
+            return self.execute_filtered(trigger, preempt, record, arg);
         }
         let entry = trigger.entry();
         match entry {
             Entry::FIELDS => {
-                if !trigger.hit_leaf(Tag::Fields, entry, preempt, record, clock::global) {
-                    self.execute(trigger, preempt, record);
+                if !trigger.hit_leaf(Tag::Fields, entry, preempt, record, clock::global, |_| 0) {
+                    self.execute(trigger, preempt, record, TaskArg::NONE);
                 }
                 return;
             }
             Entry::FIELDS_RANGED => {
                 return self.hit_path::<FIELDS>(trigger, preempt, record, Entry::FIELDS_RANGED)
             }
-            _ if !entry.is_open() => return self.execute_filtered(trigger, preempt, record),
+            _ if !entry.is_open() => return self.execute_filtered(trigger, preempt, record, arg),
             _ => (),
         }
         match entry.tag() {
@@ -330,7 +376,8 @@ impl Receiver for Dispatch {
             Tag::Distributions => self.hit_path::<DISTRIBUTIONS>(trigger, preempt, record, entry),
             Tag::Set => self.hit_path::<SET>(trigger, preempt, record, entry),
             Tag::Latency => self.hit_path::<LATENCY>(trigger, preempt, record, entry),
-            Tag::Execute => self.execute(trigger, preempt, record),
+            Tag::Group => self.hit_group(trigger, preempt, record, arg),
+            Tag::Execute => self.execute(trigger, preempt, record, arg),
             // Handled above; never the path of a leaf.
             Tag::Fields | Tag::Trace => (),
         }
@@ -342,13 +389,19 @@ impl Receiver for Dispatch {
     }
 
     #[inline(always)]
-    fn hit_emitter(&self, emitter: &HistTrigger, preempt: PreemptOff<'_>, record: &[u8]) -> bool {
-        let context = self.context(None);
+    fn hit_emitter(
+        &self,
+        emitter: &HistTrigger,
+        preempt: PreemptOff<'_>,
+        record: &[u8],
+        arg: TaskArg<'_>,
+    ) -> bool {
+        let context = self.context(None, arg);
         emitter.hit_emitter(preempt, Record::new(record), clock::global, &context)
     }
 
     /// Passes a hit to all switches and triggers, and wakes pollers.
-    fn hit_all(&self, preempt: PreemptOff<'_>, record: &[u8], frame: Frame<'_>) {
+    fn hit_all(&self, preempt: PreemptOff<'_>, record: &[u8], arg: TaskArg<'_>, frame: Frame<'_>) {
         let triggers = self.triggers.read(preempt);
         let origin = match &self.emitted {
             // SAFETY: Every emitter of synthetic events passes an `Origin`. It is used during this
@@ -358,7 +411,7 @@ impl Receiver for Dispatch {
         };
         let context = HitContext {
             origin,
-            ..self.context(Some(frame))
+            ..self.context(Some(frame), arg)
         };
         let hit = Hit::new(Record::new(record), preempt, &context);
         let switches = self.switches.read(preempt);

@@ -39,6 +39,7 @@ use crate::{
             self,
             STACK_DEPTH, //
         },
+        task::TaskArg, //
     },
     sync::{
         Load,
@@ -271,7 +272,7 @@ impl SynthLeaf for Dispatch {
         // SAFETY: `words` has that many bytes, and any byte is a valid `u8`.
         let record = unsafe { slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) };
         let leaf = self.leaf(preempt);
-        leaf.map(|leaf| self.hit_leaf(leaf, preempt, record))
+        leaf.map(|leaf| self.hit_leaf(leaf, preempt, record, TaskArg::NONE))
             .is_some()
     }
 }

@@ -6,6 +6,7 @@ use crate::{
     event::{
         record,
         Context,
+        GroupTask,
         Hit,
         Record, //
     },
@@ -306,7 +307,8 @@ impl<S: Site> HistTrigger<S> {
 
     /// Counts a hit of a leaf on its fast path, unless the filter rejects it. `entry` is the
     /// trigger's, `tag` the same path as a constant of the caller. `clock` reads the global clock,
-    /// in ns. Returns false, and has done nothing, if the record is too short. Any context.
+    /// in ns; `group` returns the id of a task's control group. Returns false, and has done
+    /// nothing, if the hit has to be executed. Any context.
     #[inline(always)]
     pub fn hit_leaf(
         &self,
@@ -315,12 +317,13 @@ impl<S: Site> HistTrigger<S> {
         preempt: PreemptOff<'_>,
         record: Record<'_>,
         clock: impl Fn() -> u64,
+        group: impl Fn(GroupTask) -> u64,
     ) -> bool {
         if !self.passes(entry, preempt, record) {
             return true;
         }
         let histogram = self.data.histogram.read(preempt);
-        histogram.hit_leaf(tag, self.code(), record, preempt, clock)
+        histogram.hit_leaf(tag, self.code(), record, preempt, clock, group)
     }
 
     /// Counts a hit of an [emitter](HistTrigger::is_emitter), unless the filter rejects it: like

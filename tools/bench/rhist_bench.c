@@ -538,6 +538,10 @@ static int __init rhist_bench_init(void)
 			return -ENOMEM;
 		}
 		tasks[i]->prio = 120;
+#ifdef CONFIG_CGROUPS
+		/* The root, which this task never leaves. */
+		RCU_INIT_POINTER(tasks[i]->cgroups, rcu_dereference_raw(init_task.cgroups));
+#endif
 		devices[i].name = device_names[i];
 		name(i);
 	}

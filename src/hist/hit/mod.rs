@@ -45,6 +45,7 @@ use super::{
 use crate::{
     event::{
         Context,
+        GroupTask,
         Hit,
         Number,
         Record,
@@ -72,14 +73,14 @@ impl Histogram {
     /// Any context, NMI included. Neither allocates nor waits.
     #[inline(always)]
     pub fn hit(&self, code: &Code, targets: &Targets, hit: &Hit<'_>) {
-        let no_clock = || 0;
-        if !self.hit_leaf(Tag::Fields, code, hit.record(), hit.preempt(), no_clock) {
+        if !self.hit_fields(Tag::Fields, code, hit) {
             self.execute(code, targets, hit);
         }
     }
 
     /// Counts a hit of a leaf on its fast path, which has this tag: see [`Path::count`]. `clock`
-    /// reads [`Clock::Global`](crate::event::Clock), in ns. Any context.
+    /// reads [`Clock::Global`](crate::event::Clock), in ns; `group` returns the id of a task's
+    /// control group. Any context.
     #[inline(always)]
     pub fn hit_leaf(
         &self,
@@ -88,8 +89,16 @@ impl Histogram {
         record: Record<'_>,
         preempt: PreemptOff<'_>,
         clock: impl Fn() -> u64,
+        group: impl Fn(GroupTask) -> u64,
     ) -> bool {
-        code.path.count(tag, &self.map, record, preempt, clock)
+        code.path
+            .count(tag, &self.map, record, preempt, clock, group)
+    }
+
+    /// [`Histogram::hit_leaf`] for a path that needs only the record.
+    #[inline(always)]
+    fn hit_fields(&self, tag: Tag, code: &Code, hit: &Hit<'_>) -> bool {
+        self.hit_leaf(tag, code, hit.record(), hit.preempt(), || 0, |_| 0)
     }
 
     /// Counts a hit of an emitter, like [`Histogram::hit_leaf`]. `context` has the stack of the
@@ -166,10 +175,8 @@ impl Histogram {
     /// Counts a hit whose key and values are plain fields of the record, with columns of any kind.
     #[inline(never)]
     fn hit_with_columns(&self, code: &Code, hit: &Hit<'_>) {
-        let (record, preempt) = (hit.record(), hit.preempt());
-        let no_clock = || 0;
-        if !self.hit_leaf(Tag::Columns, code, record, preempt, no_clock)
-            && !self.hit_leaf(Tag::Distributions, code, record, preempt, no_clock)
+        if !self.hit_fields(Tag::Columns, code, hit)
+            && !self.hit_fields(Tag::Distributions, code, hit)
         {
             self.hit_with_buffer(&code.program, hit);
         }

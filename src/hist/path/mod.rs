@@ -9,6 +9,7 @@
 
 mod columns;
 mod fields;
+mod group;
 mod record;
 mod select;
 mod text;
@@ -21,12 +22,14 @@ use columns::{
     DistributionFields, //
 };
 pub(super) use fields::RecordFields;
+use group::GroupFields;
 use var_fields::VarFields;
 
 use super::spec::target::Targets;
 use crate::{
     event::{
         Context,
+        GroupTask,
         Record, //
     },
     map::Map,
@@ -45,6 +48,8 @@ pub(in crate::hist) enum Path {
     Columns(ColumnFields),
     /// Like `Columns`, and some values are counted in distributions.
     Distributions(DistributionFields),
+    /// The key is the control group of a task, and a hit only counts and sums.
+    Group(GroupFields),
     /// One variable is set, or one value computed, from the record and the time.
     Set(VarFields),
     /// Like `Set`, from a variable of another histogram, too.
@@ -73,6 +78,7 @@ pub enum Tag {
     Set,
     Latency,
     Trace,
+    Group,
     /// All paths on which (some of) the program is executed.
     Execute,
 }
@@ -88,7 +94,8 @@ impl Tag {
             3 => Self::Set,
             4 => Self::Latency,
             5 => Self::Trace,
-            6 => Self::Execute,
+            6 => Self::Group,
+            7 => Self::Execute,
             _ => return None,
         })
     }
@@ -103,14 +110,15 @@ impl Path {
             Self::Set(_) => Tag::Set,
             Self::Latency(_) => Tag::Latency,
             Self::Trace(_) => Tag::Trace,
+            Self::Group(_) => Tag::Group,
             Self::Words(_) | Self::Stack | Self::Stacks | Self::Execute => Tag::Execute,
         }
     }
 
     /// Counts a hit on this path, which has this tag: a constant of the caller, so that only the
     /// code of one path is compiled there. `clock` reads [`Clock::Global`](crate::event::Clock), in
-    /// ns. Returns false, and has done nothing, if the record is too short, or the hit needs more
-    /// than a record and a clock. Any context, NMI included.
+    /// ns; `group` returns the id of a task's control group. Returns false, and has done nothing,
+    /// if the record is too short, or the hit needs more than that. Any context, NMI included.
     #[inline(always)]
     pub(super) fn count(
         &self,
@@ -119,6 +127,7 @@ impl Path {
         record: Record<'_>,
         preempt: PreemptOff<'_>,
         clock: impl Fn() -> u64,
+        group: impl Fn(GroupTask) -> u64,
     ) -> bool {
         match (tag, self) {
             (Tag::Fields, Self::Fields(fields)) => {
@@ -129,6 +138,9 @@ impl Path {
             }
             (Tag::Distributions, Self::Distributions(fields)) => {
                 return fields.count(map.read(preempt), record, preempt)
+            }
+            (Tag::Group, Self::Group(fields)) => {
+                return fields.count(map.read(preempt), record, preempt, group)
             }
             (Tag::Set, Self::Set(fields)) => fields.set(map, record, preempt, clock),
             (Tag::Latency, Self::Latency(fields)) => fields.latency(map, record, preempt, clock),

@@ -15,6 +15,7 @@ use super::{
         RecordFields,
         TextField, //
     },
+    group::GroupFields,
     var_fields::VarFields,
     Path, //
 };
@@ -64,8 +65,13 @@ impl Path {
             let mut columns = program.columns.iter().skip(1);
             let sums = values.len() + 1 == program.columns.len()
                 && columns.all(|&column| column == Column::Sum);
-            if let (true, Some(fields)) = (sums, record_fields(parts, values)?) {
-                return Ok(Self::Fields(fields));
+            if sums {
+                if let Some(fields) = record_fields(parts, values)? {
+                    return Ok(Self::Fields(fields));
+                }
+                if let Some(fields) = group_fields(parts, values)? {
+                    return Ok(Self::Group(fields));
+                }
             }
             if let Some(fields) = column_fields(parts, values)? {
                 return Ok(match distributions(values)? {
@@ -107,9 +113,9 @@ fn with_key_fields<T>(
     make(&KeyFields::Words(&key))
 }
 
-/// The fields of the record that `parts` and `values` consist of, for columns that are sums; `None`
-/// if some are not fields. Fails with `ENOMEM`.
-fn record_fields(parts: &[KeyPart], values: &[ColumnValue]) -> Result<Option<RecordFields>> {
+/// The fields of the record that `values` consist of, for columns that are sums; `None` if some are
+/// not fields. Fails with `ENOMEM`.
+fn sum_fields(values: &[ColumnValue]) -> Result<Option<KVec<Number>>> {
     let mut sums = KVec::with_capacity(values.len(), GFP_KERNEL)?;
     for value in values {
         let Some((number, Scale::One)) = value.value.recorded() else {
@@ -117,7 +123,27 @@ fn record_fields(parts: &[KeyPart], values: &[ColumnValue]) -> Result<Option<Rec
         };
         sums.push(number, GFP_KERNEL)?;
     }
-    with_key_fields(parts, |key| RecordFields::new(key, sums))
+    Ok(Some(sums))
+}
+
+/// The fields of the record that `parts` and `values` consist of, for columns that are sums; `None`
+/// if some are not fields. Fails with `ENOMEM`.
+fn record_fields(parts: &[KeyPart], values: &[ColumnValue]) -> Result<Option<RecordFields>> {
+    match sum_fields(values)? {
+        Some(sums) => with_key_fields(parts, |key| RecordFields::new(key, sums)),
+        None => Ok(None),
+    }
+}
+
+/// Like [`record_fields`], for a key that is the control group of a task.
+fn group_fields(parts: &[KeyPart], values: &[ColumnValue]) -> Result<Option<GroupFields>> {
+    let [part] = parts else {
+        return Ok(None);
+    };
+    let (task, sums) = (part.content.group(), sum_fields(values)?);
+    Ok(task
+        .zip(sums)
+        .map(|(task, sums)| GroupFields::new(task, sums)))
 }
 
 /// The fields of the record that `parts` and `values` consist of, for columns of any kind; `None`

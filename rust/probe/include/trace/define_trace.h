@@ -145,15 +145,23 @@
 		const struct rhist_probed *__probed = __data;					\
 		struct trace_event_data_offsets_##name __maybe_unused __data_offsets;		\
 		struct trace_event_raw_##name *entry;						\
-		char __short[RHIST_SHORT_SIZE(sizeof(*entry), sizeof(__data_offsets))]		\
-			__aligned(8) __uninitialized;						\
+		enum {										\
+			__SIZE = RHIST_SHORT_SIZE(sizeof(*entry), sizeof(__data_offsets)),	\
+			__TASK = __SIZE && RHIST_HAS_TASK_ARG(args),				\
+		};										\
+		struct {									\
+			const struct task_struct *task[__TASK];					\
+			char record[__SIZE] __aligned(8);					\
+		} __short __aligned(8) __uninitialized;						\
 		unsigned char __context = 0;							\
 		size_t __size;									\
 												\
 		rhist_guard_hit();								\
 		__size = sizeof(*entry) + rhist_dynamic_size_##name(&__data_offsets, args);	\
-		if (sizeof(__short))								\
-			entry = rhist_zero_fields(__short, sizeof(__short));			\
+		if (__TASK)									\
+			__short.task[0] = RHIST_TASK_ARG(args);					\
+		if (__SIZE)									\
+			entry = rhist_zero_fields(__short.record, __SIZE);			\
 		else										\
 			entry = rhist_record_begin(__probed, __size, &__context);		\
 		if (!entry)									\
@@ -161,7 +169,7 @@
 		entry->ent.pid = current->pid;							\
 		tstruct										\
 		{ assign; }									\
-		rhist_record_end(__probed, entry, __size, __context);				\
+		rhist_record_end(__probed, entry, __size, __TASK, __context);			\
 	}
 #include RHIST_EVENTS
 

@@ -115,8 +115,20 @@ is "$(entries $rename)" "{ common_cgroup: $(cat "$work/deep") } hitcount: 1" "a 
 clear
 (cd "$top" && find $name -depth -type d -delete)
 
-# Filters: a group, not it, and all below it; unknown groups and wildcards are refused.
 mkdir -p "$top/rhist_a/b" "$top/rhist_ab"
+
+# The only trigger of an event, with a filter that is a range, and a sum.
+adj=$(cat /proc/$$/oom_score_adj)
+echo 7 >/proc/$$/oom_score_adj
+add $rename 'hist:keys=common_cgroup:vals=oom_score_adj if oom_score_adj == 7'
+enter /rhist_a
+hit; hit; hit
+leave
+is "$(entries $rename | grep rhist_a)" "{ common_cgroup: /rhist_a } hitcount: 3 oom_score_adj: 21" "hits and sums of a group"
+clear
+echo "$adj" >/proc/$$/oom_score_adj
+
+# Filters: a group, not it, and all below it; unknown groups and wildcards are refused.
 add $rename "hist:keys=common_cgroup $only && common_cgroup ~ \"/rhist_a\""
 add $rename "hist:keys=common_cgroup,common_pid $only && common_cgroup != \"/rhist_a\""
 for group in /rhist_a /rhist_a/b /rhist_ab; do
@@ -217,10 +229,16 @@ yes "1,000 groups made and removed" cmp "$work/truth" "$work/shown" || kept $ren
 is "$(kept $rename)" "1000 0" "all are kept"
 clear
 
-# A thread is released before it stops running: at its last switch it is without a parent.
-add $switch 'hist:keys=common_ppid,prev_state if prev_comm == "rhist_thread" && prev_state == 16'
+# A thread is released before it stops running: at its last switch it is without a parent, but it
+# is still in its group.
+last='if prev_comm == "rhist_thread" && prev_state == 16'
+add $switch "hist:keys=common_ppid,prev_state $last"
+add $switch "hist:keys=prev_pid.cgroup $last"
+enter /rhist_a/b
 load rhist_thread many 3 1000 >"$work/load"
-is "$(entries $switch)" "{ common_ppid: 0, prev_state: 16 } hitcount: 3" "released threads are without a parent"
+leave
+is "$(entries $switch)" "{ common_ppid: 0, prev_state: 16 } hitcount: 3
+{ prev_pid: /rhist_a/b } hitcount: 3" "released threads are without a parent, and in a group"
 clear
 
 # The number of groups that are kept is bounded, and so is what forgotten entries keep.

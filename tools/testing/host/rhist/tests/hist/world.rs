@@ -488,11 +488,15 @@ impl World {
                 assert!(!read.replace(true), "a hit has one time");
                 hit.context().time(Clock::Global)
             };
+            let group = |task| match task {
+                None => hit.context().cgroup(),
+                Some(pid) => hit.context().cgroup_of(pid),
+            };
             let (entry, preempt, record) = (trigger.entry(), hit.preempt(), hit.record());
             let counted = entry.is_open()
                 && match entry.tag() {
-                    tag @ (Tag::Set | Tag::Latency) if trigger.is_leaf() => {
-                        trigger.hit_leaf(tag, entry, preempt, record, clock)
+                    tag @ (Tag::Set | Tag::Latency | Tag::Group) if trigger.is_leaf() => {
+                        trigger.hit_leaf(tag, entry, preempt, record, clock, group)
                     }
                     Tag::Trace if trigger.is_emitter() => {
                         trigger.hit_emitter(preempt, record, clock, hit.context())
