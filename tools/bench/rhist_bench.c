@@ -7,6 +7,9 @@
  *	fire	EVENT CPUS KEYS SHARED COUNT
  *	each	EVENT FIRST KEYS AGAIN
  *	probe	EVENT, or none
+ *	tasks	PID...
+ *	spin	COUNT
+ *	timer	HERTZ
  *
  * fire has each of the first CPUS processors fire COUNT of the EVENT, with KEYS different keys one
  * after the other, which all processors have in common if SHARED is 1. All keys were fired before,
@@ -24,12 +27,22 @@
  * probe connects a probe to the event that counts and does nothing else, which is the least cost of
  * any probe, or disconnects it.
  *
+ * tasks sets 16 sleeping tasks, which the event "grouped" puts into the run queue. Other events
+ * are about memory that looks like tasks, which nobody finds by pid.
+ *
+ * spin executes a short loop COUNT times, with preemption off. Only interrupts run meanwhile, such
+ * as a profiler's. Reading it gives the nanoseconds that this took.
+ *
+ * timer interrupts the processor HERTZ times per second; the handler only counts, which is the
+ * least cost of any sample. 0 stops it.
+ *
  * With one CPU the writer fires, so that the stack trace is a system call's; otherwise a thread for
  * each.
  */
 
 #include <linux/completion.h>
 #include <linux/fprobe.h>
+#include <linux/hrtimer.h>
 #include <linux/interrupt.h>
 #include <linux/kprobes.h>
 #include <linux/kthread.h>
@@ -37,9 +50,11 @@
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/percpu.h>
+#include <linux/pid.h>
 #include <linux/ptrace.h>
 #include <linux/rcupdate_trace.h>
 #include <linux/sched.h>
+#include <linux/sched/task.h>
 #include <linux/sort.h>
 #include <linux/srcu.h>
 #include <linux/tracepoint.h>
@@ -61,6 +76,8 @@
 #define PID 1000		/* of the first task */
 
 static struct task_struct *tasks[NAMES];
+/* Tasks that exist, if any. */
+static struct task_struct *sleepers[NAMES];
 static struct irqaction devices[NAMES];
 static char device_names[NAMES][16];
 static struct pt_regs regs;
@@ -136,6 +153,7 @@ static __always_inline void call_queued(struct task_struct *task)
 	__set_current_state(TASK_RUNNING);
 }
 EVENT(queued, call_queued(tasks[k % NAMES]))
+EVENT(grouped, call_queued(sleepers[k % NAMES]))
 
 /* An event with eight 32-bit numbers. */
 static __always_inline void call_balance(u32 key)
@@ -230,6 +248,7 @@ static const struct event {
 	{ "switch", fire_switch, &sched_switch },
 	{ "wakeup", fire_wakeup, &sched_switch },
 	{ "queued", fire_queued, &sched_switch },
+	{ "grouped", fire_grouped, &sched_switch },
 	{ "irq", fire_irq, &irq_handler_entry },
 	{ "balance", fire_balance, &sched_ext_bypass_lb },
 	{ "syscall", fire_syscall, &sys_enter },
@@ -323,6 +342,8 @@ static int set_fire(const char *line, const struct kernel_param *kp)
 	if (sscanf(line, "%15s %u %u %u %llu", name, &cpus, &keys, &shared, &count) != 5)
 		return -EINVAL;
 	event = find_event(name);
+	if (event && event->fire == fire_grouped && !sleepers[NAMES - 1])
+		return -ESRCH;
 	if (!event || !cpus || cpus > min(CPUS, num_online_cpus()) || !keys || count < PIECES)
 		return -EINVAL;
 	nr_workers = cpus;
@@ -503,6 +524,97 @@ static int set_probe(const char *line, const struct kernel_param *kp)
 static const struct kernel_param_ops probe_ops = { .set = set_probe };
 module_param_cb(probe, &probe_ops, NULL, 0200);
 
+static void forget_tasks(void)
+{
+	for (int i = 0; i < NAMES; i++) {
+		if (sleepers[i])
+			put_task_struct(sleepers[i]);
+		sleepers[i] = NULL;
+	}
+}
+
+static int set_tasks(const char *line, const struct kernel_param *kp)
+{
+	int number, length;
+
+	forget_tasks();
+	for (int i = 0; i < NAMES; i++) {
+		struct pid *pid;
+
+		if (sscanf(line, "%d%n", &number, &length) != 1)
+			return -EINVAL;
+		line += length;
+		pid = find_get_pid(number);
+		sleepers[i] = get_pid_task(pid, PIDTYPE_PID);
+		put_pid(pid);
+		if (!sleepers[i])
+			return -ESRCH;
+	}
+	return 0;
+}
+
+static const struct kernel_param_ops tasks_ops = { .set = set_tasks };
+module_param_cb(tasks, &tasks_ops, NULL, 0200);
+
+static noinline void spin(u64 count)
+{
+	while (count--)
+		OPTIMIZER_HIDE_VAR(count);
+}
+
+static u64 spun;
+
+static int set_spin(const char *line, const struct kernel_param *kp)
+{
+	u64 count, began;
+	int error = kstrtou64(line, 10, &count);
+
+	if (error)
+		return error;
+	preempt_disable();
+	began = ktime_get_ns();
+	spin(count);
+	spun = ktime_get_ns() - began;
+	preempt_enable();
+	return 0;
+}
+
+static int get_spin(char *buffer, const struct kernel_param *kp)
+{
+	return sysfs_emit(buffer, "%llu\n", spun);
+}
+
+static const struct kernel_param_ops spin_ops = { .set = set_spin, .get = get_spin };
+module_param_cb(spin, &spin_ops, NULL, 0600);
+
+static struct hrtimer timer;
+static ktime_t timer_period;
+
+static enum hrtimer_restart count_tick(struct hrtimer *expired)
+{
+	raw_cpu_inc(counter);
+	hrtimer_forward_now(expired, timer_period);
+	return HRTIMER_RESTART;
+}
+
+static int set_timer(const char *line, const struct kernel_param *kp)
+{
+	unsigned int hertz;
+	int error = kstrtouint(line, 10, &hertz);
+
+	if (error)
+		return error;
+	hrtimer_cancel(&timer);
+	if (!hertz)
+		return 0;
+	timer_period = ns_to_ktime(NSEC_PER_SEC / hertz);
+	hrtimer_start(&timer, timer_period, HRTIMER_MODE_REL_PINNED_HARD);
+	return 0;
+}
+
+static const struct kernel_param_ops timer_ops = { .set = set_timer };
+module_param_cb(timer, &timer_ops, NULL, 0200);
+
 static void find_tracepoint(struct tracepoint *tp, void *data)
 {
 	if (!strcmp(tp->name, "sched_waking"))
@@ -527,6 +639,7 @@ static void free_tasks(void)
 
 static int __init rhist_bench_init(void)
 {
+	hrtimer_setup(&timer, count_tick, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
 	for_each_kernel_tracepoint(find_tracepoint, NULL);
 	if (!sched_waking || !sched_wakeup || !sched_switch || !irq_handler_entry || !sys_enter)
 		return -ENOENT;
@@ -550,7 +663,9 @@ static int __init rhist_bench_init(void)
 
 static void __exit rhist_bench_exit(void)
 {
+	hrtimer_cancel(&timer);
 	disconnect_probe();
+	forget_tasks();
 	free_tasks();
 }
 
