@@ -23,6 +23,13 @@
 //   peer NAME|EVENT|CPUS|KEYS|SHARED|COUNT|COMMAND
 //           ns: without a listener, and with COMMAND; then the number of events while COMMAND
 //           surely listened, and in all; and the output of COMMAND, after ">"
+//   sample NAME|spin|FREQUENCY|||COUNT|rhist/sample|TRIGGER
+//           ns that a loop of COUNT turns takes for each sample: without samples; with a timer that
+//           only counts; nan; and with FREQUENCY samples per second of rhist
+//   sampler NAME|spin|FREQUENCY|||COUNT|COMMAND
+//           likewise with a COMMAND that samples so often, printed as for peer
+//   groups 16
+//           makes control groups with a sleeping task in each, for the event "grouped"
 //   machine NAME|LOAD|COMMAND|||||[|EXTRA]...
 //           ns and switches of the command LOAD, and the recorded number: without, C, rhist, and
 //           COMMAND if given
@@ -38,11 +45,18 @@
 //   counted                 the cost of each EXTRA counts as well
 //   ours                    C refuses the trigger: its number is nan
 //
+// A backslash stands for a "|" in a word.
+//
 // Under QEMU's -icount a nanosecond is an instruction.
+//
+// With the words "sample PROGRAM FREQUENCY" it is another command instead: it runs the pinned BPF
+// program that often on the first CPU, like the profilers of bcc, until it is ended.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
 #include <math.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -50,6 +64,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -252,7 +269,7 @@ static void each_else(void (*f)(enum side, const char *, const char *), enum sid
 	while (words[n])
 		n++;
 	for (int i = 8; i < n; i++) {
-		char line[500], *rest = line, *what;
+		char line[1000], *rest = line, *what;
 
 		snprintf(line, sizeof(line), "%s", words[backwards ? n + 7 - i : i]);
 		what = strsep(&rest, " ");
@@ -309,6 +326,31 @@ static void ignore(enum side side, const char *what, const char *rest)
 	ignored |= !strcmp(what, "ignored");
 	counted |= !strcmp(what, "counted");
 	ours |= !strcmp(what, "ours");
+}
+
+// Makes control groups and puts a task into each, which sleeps from now on.
+static void make_groups(void)
+{
+	char pids[16 * 12] = "";
+
+	if (mount("cgroup2", "/sys/fs/cgroup", "cgroup2", 0, NULL))
+		die("cgroup2");
+	for (int i = 0; i < 16; i++) {
+		const char *group = pathf("/sys/fs/cgroup/some-group-%d", i);
+		pid_t pid = fork();
+
+		if (!pid)
+			for (;;)
+				pause();
+		snprintf(pids + strlen(pids), sizeof(pids) - strlen(pids), "%d ", pid);
+		if (pid < 0 || mkdir(group, 0755) ||
+		    write_file(pathf("%s/cgroup.procs", group), pathf("%d", pid)))
+			die("%s", group);
+	}
+	// They fall asleep.
+	pause_ms(1000);
+	if (write_file(PARAMETERS "tasks", pids))
+		die("tasks %s", pids);
 }
 
 static void check_hits(enum side side, const char *event, const char *trigger)
@@ -418,6 +460,71 @@ static void measure_event(void)
 		printf("%s|%.3f|%.3f|%.3f|%.3f|%s\n", case_name, off, floor, ns[C], ns[RHIST], source);
 	}
 	each_else(undefine, C, true);
+}
+
+// Returns the time of the loop.
+static double spin(const char *count)
+{
+	unsigned long long ns;
+	FILE *file;
+
+	if (write_file(PARAMETERS "spin", count))
+		die("spin");
+	file = fopen(PARAMETERS "spin", "r");
+	if (!file || fscanf(file, "%llu", &ns) != 1)
+		die("how long it was");
+	fclose(file);
+	return ns;
+}
+
+// Returns the number of samples of rhist:sample that came too late to be one each.
+static unsigned long long late_samples(void)
+{
+	unsigned long long late;
+	char line[200];
+	FILE *file = fopen("/sys/kernel/tracing/rhist/hist_stats", "r");
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "rhist:sample %*u Hz for %*[^,], %*u ticks, %llu late", &late) == 1) {
+			fclose(file);
+			return late;
+		}
+	}
+	die("hist_stats has no ticks");
+	return 0;
+}
+
+// The interrupts are part of the cost. A sample that stands for several ticks is one.
+static void measure_sample(void)
+{
+	static const char event[] = "rhist/sample";
+	double frequency = atof(words[2]) / 1e9;
+
+	if (write_file(pathf("%s/events/%s/frequency", tracing[RHIST], event), words[2]))
+		die("frequency");
+	for (int round = 0; round < rounds; round++) {
+		double off = spin(words[5]), floor, on, samples;
+		unsigned long long before, hits, late, dropped;
+
+		if (write_file(PARAMETERS "timer", words[2]))
+			die("timer");
+		floor = spin(words[5]);
+		write_file(PARAMETERS "timer", "0");
+		attach(RHIST, event, words[7]);
+		// The first sample of each function takes longer.
+		for (int i = 0; i < 3; i++)
+			spin(words[5]);
+		before = read_hist(RHIST, event, &dropped);
+		late = late_samples();
+		on = spin(words[5]);
+		late = late_samples() - late;
+		hits = read_hist(RHIST, event, &dropped) - before;
+		samples = on * frequency - late;
+		if (late > samples / 50 || dropped || hits + 2 < samples)
+			die("%llu of %.0f samples, %llu late, %llu dropped", hits, samples, late, dropped);
+		detach(RHIST, event, words[7]);
+		printf("%s|%.3f|%.3f|nan|%.3f|timer\n", case_name, off / samples, floor / samples, on / samples);
+	}
 }
 
 // Prints the cost of events one by one, less their cost without a listener.
@@ -733,6 +840,47 @@ static void check_jit(void)
 	fclose(file);
 }
 
+// Waits until a loop takes longer, by at least 500 ns a sample.
+static void wait_until_sampled(pid_t pid, double off)
+{
+	int status, seen = 0;
+
+	for (int ms = 0; ms < 300000 && seen < 2; ms += 250) {
+		pause_ms(250);
+		if (waitpid(pid, &status, WNOHANG) == pid) {
+			print_output();
+			die("ended early, with status %#x", status);
+		}
+		seen = spin(words[5]) > off * (1 + 500 * atof(words[2]) / 1e9) ? seen + 1 : 0;
+	}
+	if (seen < 2) {
+		print_output();
+		die("does not listen");
+	}
+	pause_ms(2000);
+}
+
+// Samples are counted by the time of the loop.
+static void measure_sampler(void)
+{
+	double frequency = atof(words[2]) / 1e9, surely = 0, off, on, began;
+	pid_t pid;
+
+	check_jit();
+	off = spin(words[5]);
+	began = nanoseconds();
+	pid = start(words[6]);
+	wait_until_sampled(pid, off);
+	for (int round = 0; round < rounds; round++) {
+		on = spin(words[5]);
+		surely += on * frequency;
+		printf("%s|%.3f|%.3f\n", case_name, off / (on * frequency), on / (on * frequency));
+	}
+	stop(pid);
+	printf("%s|%.0f|%.0f\n", case_name, 0.99 * surely, (nanoseconds() - began) * frequency);
+	print_output();
+}
+
 static void measure_peer(void)
 {
 	unsigned long long fired, all, surely = 0;
@@ -822,7 +970,7 @@ static void measure_machine(void)
 
 static void each_case(bool rhist)
 {
-	char line[1000];
+	char line[4000];
 	FILE *cases = fopen("/cases", "r");
 
 	if (!cases)
@@ -839,8 +987,15 @@ static void each_case(bool rhist)
 		while (rest && n < 19)
 			words[n++] = strsep(&rest, "|");
 		words[n] = NULL;
+		for (int i = 0; i < n; i++)
+			for (char *c = strchr(words[i], '\\'); c; c = strchr(c, '\\'))
+				*c = '|';
 		case_name = words[0];
-		if (!strcmp(kind, "nobody"))
+		if (!strcmp(kind, "groups") && !rhist)
+			make_groups();
+		else if (!strcmp(kind, "groups"))
+			continue;
+		else if (!strcmp(kind, "nobody"))
 			measure_nobody(rhist ? "after" : "before");
 		else if (!rhist)
 			continue;
@@ -860,6 +1015,10 @@ static void each_case(bool rhist)
 			measure_module();
 		else if (!strcmp(kind, "peer"))
 			measure_peer();
+		else if (!strcmp(kind, "sample"))
+			measure_sample();
+		else if (!strcmp(kind, "sampler"))
+			measure_sampler();
 		else if (!strcmp(kind, "machine"))
 			measure_machine();
 		else
@@ -870,9 +1029,31 @@ static void each_case(bool rhist)
 	case_name = NULL;
 }
 
-int main(void)
+// Runs a pinned BPF program by the software clock of perf.
+static int run_samples(const char *program, const char *frequency)
+{
+	struct perf_event_attr event = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(event),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_freq = atoi(frequency),
+		.freq = 1,
+	};
+	union bpf_attr get = { .pathname = (unsigned long)program };
+	int fd = syscall(SYS_bpf, BPF_OBJ_GET, &get, sizeof(get));
+	int sampler = syscall(SYS_perf_event_open, &event, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0 || sampler < 0 || ioctl(sampler, PERF_EVENT_IOC_SET_BPF, fd) || ioctl(sampler, PERF_EVENT_IOC_ENABLE, 0))
+		die("%s", program);
+	for (;;)
+		pause();
+}
+
+int main(int argc, char **argv)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc == 4 && !strcmp(argv[1], "sample"))
+		return run_samples(argv[2], argv[3]);
 	// The workaround for the emulator is there if the guest has several processors.
 	if (!access("/stale_int3.ko", F_OK))
 		load("/stale_int3.ko");

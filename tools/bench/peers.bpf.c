@@ -10,8 +10,21 @@
 
 char _license[] SEC("license") = "GPL";
 
+struct kernfs_node {
+	__u64 id;
+} __attribute__((preserve_access_index));
+
+struct cgroup {
+	struct kernfs_node *kn;
+} __attribute__((preserve_access_index));
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+} __attribute__((preserve_access_index));
+
 struct task_struct {
 	int pid;
+	struct css_set *cgroups;
 } __attribute__((preserve_access_index));
 
 struct key {
@@ -37,7 +50,11 @@ struct numbers {
 };
 #endif
 
-#if defined(LOG2) || defined(LINEAR) || defined(LATENCY_LINEAR)
+#ifdef GROUP_ALL
+#define GROUP
+#endif
+
+#if defined(LOG2) || defined(LINEAR) || defined(LATENCY_LINEAR) || defined(GROUP)
 #define KEY struct key
 #elif defined(NUMBERS)
 #define KEY struct numbers
@@ -194,7 +211,15 @@ int BPF_PROG(count, __u32 node, __u32 nr_cpus, __u32 nr_tasks, __u32 nr_balanced
 
 	return add(&key, 1);
 }
-#elif defined(STACK)
+#elif defined(SAMPLE)
+SEC("perf_event")
+int count(void *ctx)
+{
+	__u64 key = (__u32)bpf_get_current_pid_tgid();
+
+	return add(&key, 1);
+}
+#elif defined(STACK) || defined(SAMPLE_STACK)
 struct {
 	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
 	__uint(max_entries, 4096);
@@ -202,14 +227,18 @@ struct {
 	__uint(value_size, 31 * sizeof(__u64));
 } stacks SEC(".maps");
 
+#ifdef STACK
 SEC("tp_btf/cpu_frequency")
-int BPF_PROG(count, unsigned int state, unsigned int cpu_id)
+#else
+SEC("perf_event")
+#endif
+int count(void *ctx)
 {
 	__u64 key = bpf_get_stackid(ctx, &stacks, 0);
 
 	return add(&key, 1);
 }
-#elif defined(LATENCY) || defined(LATENCY_LINEAR)
+#elif defined(LATENCY) || defined(LATENCY_LINEAR) || defined(GROUP)
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
@@ -217,8 +246,7 @@ struct {
 	__type(value, __u64);
 } queued SEC(".maps");
 
-SEC("tp_btf/sched_wakeup")
-int BPF_PROG(wakeup, struct task_struct *task)
+static __always_inline int enqueue(struct task_struct *task)
 {
 	__u32 pid = task->pid;
 	__u64 now = bpf_ktime_get_ns();
@@ -227,21 +255,65 @@ int BPF_PROG(wakeup, struct task_struct *task)
 	return 0;
 }
 
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(wakeup, struct task_struct *task)
+{
+	return enqueue(task);
+}
+
+#ifdef GROUP_ALL
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(wakeup_new, struct task_struct *task)
+{
+	return enqueue(task);
+}
+#endif
+
+#ifdef GROUP
+/* The number of the bucket with the sum, as in histograms of ebpf_exporter. */
+#define SUM_BUCKET 27
+
+static __always_inline __u64 log2_of(__u64 n)
+{
+	__u64 log2 = 0;
+
+	for (int shift = 32; shift; shift /= 2) {
+		if (n >> shift) {
+			n >>= shift;
+			log2 += shift;
+		}
+	}
+	return log2 < SUM_BUCKET ? log2 : SUM_BUCKET - 1;
+}
+#endif
+
 SEC("tp_btf/sched_switch")
-int BPF_PROG(switch_to, bool preempt, struct task_struct *prev, struct task_struct *next)
+int BPF_PROG(switch_to, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
 {
 	__u32 pid = next->pid;
 	__u64 *since = bpf_map_lookup_elem(&queued, &pid), usecs;
-#ifdef LATENCY
+#if defined(LATENCY)
 	__u64 key = pid;
+#elif defined(GROUP)
+	struct key key = {};
 #else
 	struct key key = { .key = pid };
 #endif
 
+#ifdef GROUP_ALL
+	if (!prev_state)
+		enqueue(prev);
+#endif
 	if (!since)
 		return 0;
 	usecs = (bpf_ktime_get_ns() - *since) / 1000;
-#ifdef LATENCY
+#if defined(LATENCY)
+	add(&key, usecs);
+#elif defined(GROUP)
+	key.key = next->cgroups->dfl_cgrp->kn->id;
+	key.bucket = log2_of(usecs);
+	add(&key, 1);
+	key.bucket = SUM_BUCKET;
 	add(&key, usecs);
 #else
 	key.bucket = linear(usecs);
