@@ -3,8 +3,8 @@
 //! Control groups in keys, variables and saved fields: a hit that may store the id of a group for
 //! the first time keeps the group before, so that readers can show its path.
 //!
-//! A key that the map has was stored by another hit, which has kept its groups. A trigger with
-//! variables or actions stores ids at any hit.
+//! A key that the map has was stored by another hit, which has kept its groups. A variable or a
+//! saved field stores ids at any hit.
 
 use crate::{
     event::{
@@ -80,16 +80,32 @@ impl Histogram {
             return;
         };
         program.put_key(key, hit);
+        let elt = self.insert_with_groups(program, hit, key);
+        self.count(program, hit, &[], elt);
+    }
+
+    /// Finds the element of a key with ids of control groups, which are kept if the key is new, or
+    /// inserts it.
+    #[inline(always)]
+    pub(super) fn insert_with_groups<'a>(
+        &'a self,
+        program: &Program,
+        hit: &Hit<'a>,
+        key: &mut [u8],
+    ) -> Option<Elt<'a>> {
         let generation = self.generation(hit);
-        if let Some(elt) = pair(key).and_then(|key| generation.lookup_array_first_slot(key)) {
-            self.count(program, hit, &[], Some(elt));
-            return;
+        let first = match words(key) {
+            (Some([word]), _) => generation.lookup_word_first_slot(word),
+            (_, Some(pair)) => generation.lookup_array_first_slot(pair),
+            _ => None,
+        };
+        if first.is_some() {
+            return first;
         }
         if generation.lookup(key).is_none() {
             self.hold_groups_of_key(&program.parts, hit, key);
         }
-        let elt = generation.insert(hit.preempt(), key);
-        self.count(program, hit, &[], elt);
+        generation.insert(hit.preempt(), key)
     }
 
     /// Keeps the groups in `key`, which has these parts, and puts their ids there: a task may have
@@ -127,11 +143,17 @@ impl Histogram {
     }
 }
 
-/// Returns the words of a key that has two, such as victim and culprit: most of these are in the
-/// first slot of their path.
+/// Returns the words of a key that has one, or two, such as victim and culprit: most of these are
+/// in the first slot of their path.
 #[inline(always)]
-fn pair(key: &[u8]) -> Option<[u64; 2]> {
-    let (first, last) = (key.first_chunk()?, key.last_chunk()?);
-    let words = [u64::from_ne_bytes(*first), u64::from_ne_bytes(*last)];
-    (key.len() == 2 * size_of::<u64>()).then_some(words)
+fn words(key: &[u8]) -> (Option<[u64; 1]>, Option<[u64; 2]>) {
+    let word = |at: usize| key.get(at..at + 8)?.try_into().ok().map(u64::from_ne_bytes);
+    match key.len() {
+        8 => (word(0).map(|word| [word]), None),
+        16 => (
+            None,
+            word(0).zip(word(8)).map(|(first, last)| [first, last]),
+        ),
+        _ => (None, None),
+    }
 }

@@ -137,7 +137,9 @@ impl Histogram {
             KeyReader::NumberRefs(ref number) => {
                 self.hit_number_with_refs::<VARS_MAX>(program, number, targets, hit)
             }
-            KeyReader::PartsRefs => self.hit_buffer_with_refs(program, targets, hit),
+            KeyReader::PartsRefs | KeyReader::GroupPartsRefs => {
+                self.hit_buffer_with_refs(program, targets, hit)
+            }
             KeyReader::JoinedNumbers { key, on } => {
                 self.hit_number_joined(program, key, on, targets, hit)
             }
@@ -464,15 +466,24 @@ impl Histogram {
         let Some(key) = buffer.get_mut(..used) else {
             return;
         };
-        program.put_key(key, hit);
+        // Many hits lack a start: the key is made only after it was found.
         let found = match &program.on {
-            None => self.import_by_key(program, hit, &mut vals, key),
+            None => {
+                program.put_key(key, hit);
+                self.import_by_key(program, hit, &mut vals, key)
+            }
             Some(on) => self.import_joined(program, on, hit, &mut vals),
         };
         if !found {
             return;
         }
-        let elt = self.generation(hit).insert(hit.preempt(), key);
+        if program.on.is_some() {
+            program.put_key(key, hit);
+        }
+        let elt = match program.key {
+            KeyReader::GroupPartsRefs => self.insert_with_groups(program, hit, key),
+            _ => self.generation(hit).insert(hit.preempt(), key),
+        };
         if let Some(elt) = self.count(program, hit, &vals, elt) {
             self.store(program, hit, &mut vals, elt);
             self.act(program, targets, hit, &mut vals, elt, key);

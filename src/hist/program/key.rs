@@ -47,7 +47,10 @@ pub(in crate::hist) enum KeyReader {
     /// The parts of the key are put into a buffer, and some are ids of control groups. No
     /// variables, references or actions.
     GroupParts,
-    /// Like `PartsRefs`; ids of control groups are stored somewhere.
+    /// Like `PartsRefs`; parts of the key are ids of control groups, which nothing else stores.
+    GroupPartsRefs,
+    /// Like `PartsRefs`; ids of control groups are stored by any hit, not only by one with a new
+    /// key.
     GroupRefs,
     /// A reference is to a histogram with longer keys, so that its lookup always fails: each hit is
     /// unresolved.
@@ -66,10 +69,11 @@ impl KeyReader {
         }
     }
 
-    /// The reader for a key of `parts` if a hit stores ids of control groups; `variables` as in
-    /// [`KeyReader::new`].
-    pub(super) fn with_groups(parts: &[KeyPart], variables: bool) -> Self {
+    /// The reader for a key of `parts` if a hit stores ids of control groups, `only_key` if only in
+    /// the key; `variables` as in [`KeyReader::new`].
+    pub(super) fn with_groups(parts: &[KeyPart], variables: bool, only_key: bool) -> Self {
         match (variables, only_number(parts).and_then(Value::group)) {
+            (true, _) if only_key => Self::GroupPartsRefs,
             (true, _) => Self::GroupRefs,
             (false, Some(task)) => Self::Group(task),
             (false, None) => Self::GroupParts,

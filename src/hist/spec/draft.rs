@@ -177,9 +177,9 @@ impl Draft<'_> {
         let mut keys = KVec::new();
         // Size of the keys so far in bytes, as C lays them out.
         let mut size = 0;
-        // Bytes of stacks that the keys in the map lack, since they have numbers of stacks.
+        // Bytes that the keys in the map lack: they have numbers of stacks, or short names.
         let mut less = 0;
-        let interns = self.spec.interns();
+        let (interns, short_names) = (self.spec.interns(), self.spec.has_short_names());
         // Additional bytes that C's keys take: there, a stack in the record without `.stacktrace`
         // is a string.
         let mut more = 0;
@@ -194,6 +194,8 @@ impl Draft<'_> {
             size += key.size.next_multiple_of(limits::KEY_ALIGN);
             if interns && key.function.is_stack() {
                 less += key.size - size_of::<u64>() as u32;
+            } else if short_names && key.function == Function::Comm {
+                less += key.size - limits::COMM_LEN as u32;
             } else if let (Expr::Field(field), Function::StoredStack) = (expr, key.function) {
                 if field.modifier.is_none() {
                     more += limits::STRING_MAX - key.size;

@@ -367,6 +367,12 @@ impl Spec {
         !self.has_vars() && self.actions.is_empty() && !self.is_tended()
     }
 
+    /// Returns whether a name of a task counts in the length of its keys as the map has it: in a
+    /// trigger that C does not know. C counts 256 bytes.
+    pub(in crate::hist) fn has_short_names(&self) -> bool {
+        !self.has_vars() && self.actions.is_empty() && self.is_tended()
+    }
+
     /// The clauses by which it makes room for new keys.
     pub fn room(&self) -> Room {
         Room {

@@ -80,6 +80,9 @@ is "$(total exact)" True "whose ticks add up: $(total ticks)"
 "$RHIST_COMMAND" profile -d 1 >"$work/out" 2>"$work/errors"
 yes "people see the ticks" grep -q '^ticks:  *[0-9,]* ticks at 99 Hz = [0-9,]* counted' "$work/out"
 no "and no doubt" grep -q 'add up' "$work/out"
+"$RHIST_COMMAND" profile -d 1 --by comm,pid,stack >"$work/out" 2>&1
+is $? 0 "by task and stack"
+no "in a histogram that grows" grep -q 'fixed size' "$work/out"
 
 # Another program clears the histogram.
 "$RHIST_COMMAND" profile >"$work/out" 2>"$work/errors" &

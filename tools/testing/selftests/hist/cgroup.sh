@@ -184,6 +184,9 @@ spin /rhist_a/b
 a=$!
 spin /rhist_ab
 b=$!
+for task in $a $b; do
+	until grep -q '^0::/rhist_a' /proc/$task/cgroup; do sleep 0.1; done
+done
 between="((next_pid == $a && prev_pid == $b) || (next_pid == $b && prev_pid == $a)) && !(prev_state & 0x30)"
 add $switch "hist:keys=next_pid.cgroup,prev_pid.cgroup if $between"
 add $switch "hist:keys=next_pid,prev_pid if $between"

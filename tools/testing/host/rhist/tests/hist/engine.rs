@@ -162,6 +162,28 @@ fn wide_entries_cannot_be_as_many() {
 }
 
 #[test]
+fn names_are_short_in_keys_that_c_does_not_know() {
+    let world = World::usual();
+    let keys = "hist:keys=common_comm,common_pid,common_stacktrace";
+    world.add("sched_switch", &format!("{keys}:size=128..512:full(other)"));
+    for pid in [7, 7, 8] {
+        world.hit("sched_switch", &switch((b"a\0", pid), (b"b\0", 1)), NOW);
+    }
+    let histogram = world.histogram("sched_switch", 0);
+    assert_eq!(histogram.hits(), 3);
+    // A variable makes a name take 256 bytes.
+    let refused = error(
+        &world,
+        "sched_switch",
+        &format!("{keys}:ts=next_pid:size=128..512"),
+    );
+    assert_eq!(
+        refused.hint.map(|hint| hint.text),
+        Some(HintText::KeysTooLong)
+    );
+}
+
+#[test]
 fn filters_decide_which_hits_count() {
     let world = World::usual();
     world.add("sched_switch", "hist:keys=next_pid if next_pid > 5");
