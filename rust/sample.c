@@ -2,21 +2,30 @@
 /*
  * The event rhist:sample: at regular times, the task and the function that run on a CPU.
  *
- * While the event is connected, each CPU has a pinned timer, which expires in a hard interrupt. The
- * ticks of a CPU are the points of a grid, a period apart; the grids of the CPUs are shifted
- * against each other, so that the CPUs are not all interrupted at once. Each point of the grid is
- * counted once, in one of three ways:
+ * It has two sources, of which one is chosen. While the event is connected, each CPU has for the
  *
- *   passed	the timer has expired, and the sample was passed on to the histograms
- *   late	the timer expired only after the next point, or even later: one sample was
+ *   clock	a pinned timer, which expires in a hard interrupt. The ticks of a CPU are the
+ *		points of a grid, a period apart; the grids of the CPUs are shifted against each
+ *		other, so that the CPUs are not all interrupted at once.
+ *   cycles	a counter of its cycles, which interrupts it after each period of them: in an
+ *		NMI, if the machine has these (counter.c). If a CPU lacks one when the event is
+ *		connected, all have timers instead.
+ *
+ * Each point of the grid, and each period of the counter, is counted once, in one of three ways:
+ *
+ *   passed	the interrupt came, and the sample was passed on to the histograms
+ *   late	the interrupt came only after the next point, or even later: one sample was
  *		passed on for several points, and the others are late
- *   off	the CPU was without a timer: offline, or isolated (isolcpus=, nohz_full=)
+ *   off	the CPU was without a timer: offline, or isolated (isolcpus=, nohz_full=). Cycles of
+ *		a CPU without a counter are not known.
  *
- * The sum of these is the number of points up to now, which the clock gives, too.
+ * The sum of these is the number of points up to now, which the clock gives, too. So do the
+ * counters, but one period more or less of each CPU may be counted: see count_periods().
  *
  * The kernel lists the event, and users may enable it, but only histograms of rhist start the
- * timers. Its records never get into a ring buffer, and perf cannot open it.
+ * timers and counters. Its records never get into a ring buffer, and perf cannot open it.
  */
+#include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
 #include <linux/hrtimer.h>
@@ -37,6 +46,7 @@
 #include <asm/irq_regs.h>
 
 #include "compat.h"
+#include "counter.h"
 #include "sample.h"
 #include "probe/record.h"
 #include "stack/stack.h"
@@ -87,7 +97,7 @@ static_assert(sizeof_field(struct record, mode) == 8 && sizeof_field(struct reco
 
 /*
  * class->reg(): called with event_mutex held. Users may enable the event, as any other, but perf
- * may not count it: perf would let everybody start the timers.
+ * may not count it: perf would let everybody start the timers or counters.
  */
 static int reg(struct trace_event_call *call, enum trace_reg type, void *data)
 {
@@ -130,33 +140,49 @@ bool rhist_is_sample(const struct trace_event_call *call)
 }
 
 /*
- * The timer of a CPU, and its ticks. Written on that CPU, with interrupts disabled; or before the
- * timers are started.
+ * The timer or the counter of a CPU, and its ticks. Written on that CPU, with interrupts disabled,
+ * or while its counter is stopped; or before they are started.
  */
 struct sampler {
 	struct hrtimer timer;
+	struct rhist_counter counter;
 	seqcount_t seq;
 	/* Whether it has a grid: the CPU is or was present. */
 	bool present;
-	/* Whether its timer is started. */
+	/* Whether its timer or counter is started. */
 	bool runs;
 	/* The first point of the grid, and the first one that is not counted yet. */
 	ktime_t first, next;
-	/* Numbers of points. */
+	/* Numbers of points, or periods. */
 	u64 passed, late, off;
+	/* Periods of earlier counters. */
+	u64 before;
+	/* How often the kernel has stopped the counter until the next tick of its clock. */
+	u64 throttled;
 };
 
 /* Protects the variables below. */
 static DEFINE_MUTEX(lock);
+static enum rhist_sample_source chosen = RHIST_SAMPLE_CLOCK;
 static unsigned int frequency = 99;
+/* 150 times per second at 3 GHz. No multiple of anything that programs count in. */
+static unsigned int cycles = 20000003;
 
-/* Constant while the timers run. Per-CPU variables of modules are few: these are allocated. */
+/*
+ * Constant while the event is connected, as all below. Per-CPU variables of modules are few: these
+ * are allocated.
+ */
 static struct sampler __percpu *samplers;
 static struct rhist_probed *receiver;
+static enum rhist_sample_source source;
+/* Nanoseconds, or cycles. */
 static u64 period;
 static enum cpuhp_state hotplug;
 static pid_t tgid;
 static char comm[TASK_COMM_LEN];
+/* If timers stand in for counters: the CPU that lacks one, and the errno for it. */
+static unsigned int lacking_cpu;
+static int lacking;
 
 /* Return the number of points of a grid from @next up to @now. */
 static u64 points(ktime_t next, ktime_t now)
@@ -169,8 +195,11 @@ static notrace const char *mode_of(struct pt_regs *regs)
 {
 	if (regs && user_mode(regs))
 		return "user\0\0\0";
-	/* The idle task is current while an interrupt of it is handled, too. */
-	if (is_idle_task(current) && !in_serving_softirq())
+	/*
+	 * The idle task is current while an interrupt of it is handled, too. An NMI may come during
+	 * one, and counts itself as one, as a hard interrupt does.
+	 */
+	if (is_idle_task(current) && !in_serving_softirq() && hardirq_count() == HARDIRQ_OFFSET)
 		return "idle\0\0\0";
 	return "kernel\0";
 }
@@ -191,7 +220,7 @@ static notrace bool frame_of(struct rhist_frame *frame, struct pt_regs *regs)
 	return true;
 }
 
-/* Pass a sample on to the histograms. Hard interrupt. */
+/* Pass a sample on to the histograms. Hard interrupt or NMI. */
 static notrace void hit(struct pt_regs *regs)
 {
 	struct rhist_frame frame = {};
@@ -242,6 +271,92 @@ static void define_grid(struct sampler *sampler, unsigned int cpu, ktime_t begin
 	sampler->present = true;
 }
 
+/*
+ * Count the periods of a CPU up to @n, which are more than one if the interrupt came late. After an
+ * interrupt that came more than a period late, the PMU begins its periods anew, and they no longer
+ * begin at multiples of the period. Then one more may be counted.
+ */
+static notrace void count_periods(struct sampler *sampler, u64 n)
+{
+	u64 counted = sampler->passed + sampler->late - sampler->before;
+
+	if (n > counted)
+		sampler->late += n - counted;
+}
+
+/* A period of the counter is over: see struct rhist_counter. */
+static notrace void rhist_sample_overflow(struct rhist_counter *counter, u64 n, bool throttled,
+					  struct pt_regs *regs)
+{
+	struct sampler *sampler = container_of(counter, struct sampler, counter);
+
+	raw_write_seqcount_begin(&sampler->seq);
+	sampler->passed++;
+	sampler->throttled += throttled;
+	count_periods(sampler, div64_u64(n, period));
+	preempt_disable_notrace();
+	hit(regs);
+	preempt_enable_notrace();
+	raw_write_seqcount_end(&sampler->seq);
+}
+
+/* The same for a counter that is stopped at once. */
+static notrace void rhist_sample_ignore(struct rhist_counter *counter, u64 n, bool throttled, struct pt_regs *regs)
+{
+}
+
+/*
+ * Get the first CPU that lacks a counter. Returns the errno for it, or 0 if all CPUs that are
+ * online, and not isolated, have one. Task context, may sleep.
+ */
+static int find_lacking(unsigned int *without)
+{
+	struct rhist_counter counter = { .overflow = rhist_sample_ignore };
+	unsigned int cpu;
+	int err = 0;
+
+	cpus_read_lock();
+	for_each_online_cpu(cpu) {
+		if (is_isolated(cpu))
+			continue;
+		err = rhist_counter_start(&counter, cpu, RHIST_SAMPLE_CYCLES_MAX);
+		if (err) {
+			*without = cpu;
+			break;
+		}
+		rhist_counter_stop(&counter);
+	}
+	cpus_read_unlock();
+	return err;
+}
+
+/* Start the counter of a CPU, as cpu_up() does a timer. */
+static int cpu_up_cycles(unsigned int cpu)
+{
+	struct sampler *sampler = per_cpu_ptr(samplers, cpu);
+
+	if (is_isolated(cpu))
+		return 0;
+	/* Without a counter, the CPU comes online nevertheless. */
+	sampler->runs = !rhist_counter_start(&sampler->counter, cpu, period);
+	return 0;
+}
+
+/* Stop the counter of a CPU, as cpu_down() does a timer. */
+static int cpu_down_cycles(unsigned int cpu)
+{
+	struct sampler *sampler = per_cpu_ptr(samplers, cpu);
+	u64 n;
+
+	if (!sampler->runs)
+		return 0;
+	n = div64_u64(rhist_counter_stop(&sampler->counter), period);
+	count_periods(sampler, n);
+	sampler->before += n;
+	sampler->runs = false;
+	return 0;
+}
+
 /* A CPU has come online, or is online when the event is connected. Called on that CPU. */
 static int cpu_up(unsigned int cpu)
 {
@@ -287,48 +402,77 @@ static int cpu_down(unsigned int cpu)
 }
 
 /*
- * Start the timers, which pass samples on to @probed. Task context, may sleep; not while it is
- * connected. Returns 0 or a negative errno.
+ * Define the source. Returns 0 or a negative errno. If a CPU lacks a counter of cycles, it is the
+ * clock.
  */
-int rhist_sample_connect(struct rhist_probed *probed)
+static int define_source(void)
 {
+	lacking = chosen == RHIST_SAMPLE_CYCLES ? find_lacking(&lacking_cpu) : 0;
+	if (lacking && lacking != -EOPNOTSUPP && lacking != -EBUSY)
+		return lacking;
+	source = lacking ? RHIST_SAMPLE_CLOCK : chosen;
+	period = source == RHIST_SAMPLE_CYCLES ? cycles : NSEC_PER_SEC / frequency;
+	return 0;
+}
+
+/* Start the timers or counters. Returns 0 or a negative errno. */
+static int start(void)
+{
+	bool counts = source == RHIST_SAMPLE_CYCLES;
+	ktime_t begin = ktime_get();
 	unsigned int cpu;
-	ktime_t begin;
 	int state;
 
-	mutex_lock(&lock);
-	samplers = alloc_percpu(struct sampler);
-	if (!samplers) {
-		mutex_unlock(&lock);
-		return -ENOMEM;
-	}
-	period = NSEC_PER_SEC / frequency;
-	receiver = probed;
-	begin = ktime_get();
 	for_each_possible_cpu(cpu) {
 		struct sampler *sampler = per_cpu_ptr(samplers, cpu);
 
 		seqcount_init(&sampler->seq);
+		sampler->counter.overflow = rhist_sample_overflow;
 		hrtimer_setup(&sampler->timer, rhist_sample_tick, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_HARD);
 		if (cpu_present(cpu))
 			define_grid(sampler, cpu, begin);
 	}
 	/* Calls cpu_up() on each CPU that is online. */
-	state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "rhist:sample", cpu_up, cpu_down);
-	if (state < 0) {
+	state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "rhist:sample", counts ? cpu_up_cycles : cpu_up,
+				  counts ? cpu_down_cycles : cpu_down);
+	hotplug = state;
+	return min(state, 0);
+}
+
+/*
+ * Start the timers or counters, which pass samples on to @probed. Task context, may sleep; not
+ * while it is connected. Returns 0 or a negative errno.
+ */
+int rhist_sample_connect(struct rhist_probed *probed)
+{
+	int err;
+
+	mutex_lock(&lock);
+	err = define_source();
+	if (err)
+		goto out;
+	err = -ENOMEM;
+	samplers = alloc_percpu(struct sampler);
+	if (!samplers)
+		goto out;
+	receiver = probed;
+	err = start();
+	if (err) {
 		receiver = NULL;
 		free_percpu(samplers);
 	} else {
-		hotplug = state;
 		tgid = current->tgid;
 		memcpy(comm, current->comm, sizeof(comm));
 		comm[sizeof(comm) - 1] = 0;
 	}
+out:
 	mutex_unlock(&lock);
-	return min(state, 0);
+	return err;
 }
 
-/* Stop the timers, and wait for samples that are being passed on. Task context, sleeps. */
+/*
+ * Stop the timers or counters, and wait for samples that are being passed on. Task context, sleeps.
+ */
 void rhist_sample_disconnect(void)
 {
 	mutex_lock(&lock);
@@ -339,7 +483,7 @@ void rhist_sample_disconnect(void)
 	mutex_unlock(&lock);
 }
 
-/* Add the ticks of a CPU up to @now. */
+/* Add the ticks of a CPU up to now. */
 static void add_ticks(struct rhist_ticks *ticks, const struct sampler *sampler)
 {
 	u64 passed, late, off, due, more;
@@ -361,24 +505,111 @@ static void add_ticks(struct rhist_ticks *ticks, const struct sampler *sampler)
 	ticks->off += off;
 }
 
+/* Number of times that a counter is read until no period ends meanwhile. */
+#define TRIES 32
+
+/* Get the cycles of a CPU up to now, and add its periods. Hotplug is locked. */
+static void add_cycles(struct rhist_ticks *ticks, struct rhist_cycles *of, unsigned int cpu)
+{
+	const struct sampler *sampler = per_cpu_ptr(samplers, cpu);
+	unsigned int seq, tries = 0;
+	u64 now;
+
+	do {
+		seq = read_seqcount_begin(&sampler->seq);
+		of->passed = sampler->passed;
+		of->late = sampler->late;
+		of->throttled = sampler->throttled;
+		/* It interrupts the CPU. */
+		now = sampler->runs ? rhist_counter_read(&sampler->counter) : 0;
+	} while (read_seqcount_retry(&sampler->seq, seq) && ++tries < TRIES);
+	of->counts = sampler->runs && !rhist_counter_failed(&sampler->counter);
+	of->lacks = cpu_online(cpu) && !of->counts;
+	of->cycles = sampler->before * period + now;
+	of->periods = sampler->before + div64_u64(now, period);
+	ticks->due += of->periods;
+	ticks->passed += of->passed;
+	ticks->late += of->late;
+	ticks->throttled += of->throttled;
+}
+
 /*
- * Get the ticks so far. The counts of each CPU are of one moment, between two samples. Task
- * context, may sleep.
+ * Get the ticks so far. The counts of each CPU are of one moment, between two samples; unless the
+ * source is cycles, and a period ended during each try. With that source, @of_cpus, which has an
+ * element for each of nr_cpu_ids CPUs, is filled in, too. Task context, may sleep.
  */
-void rhist_sample_ticks(struct rhist_ticks *ticks)
+void rhist_sample_ticks(struct rhist_ticks *ticks, struct rhist_cycles *of_cpus)
 {
 	unsigned int cpu;
 
 	*ticks = (struct rhist_ticks){};
 	mutex_lock(&lock);
-	ticks->frequency = frequency;
 	if (receiver) {
+		ticks->source = source;
+		ticks->rate = source == RHIST_SAMPLE_CYCLES ? cycles : frequency;
+		ticks->lacking_cpu = lacking_cpu;
+		ticks->lacking = lacking;
 		ticks->tgid = tgid;
 		memcpy(ticks->comm, comm, sizeof(comm));
-		for_each_possible_cpu(cpu)
-			add_ticks(ticks, per_cpu_ptr(samplers, cpu));
+		cpus_read_lock();
+		for_each_possible_cpu(cpu) {
+			if (source == RHIST_SAMPLE_CYCLES)
+				add_cycles(ticks, &of_cpus[cpu], cpu);
+			else
+				add_ticks(ticks, per_cpu_ptr(samplers, cpu));
+		}
+		cpus_read_unlock();
 	}
 	mutex_unlock(&lock);
+}
+
+/* Return the source that samples come from. Task context, while it is connected. */
+enum rhist_sample_source rhist_sample_source(void)
+{
+	return source;
+}
+
+/* Return the source that was chosen. Task context. */
+enum rhist_sample_source rhist_sample_chosen(void)
+{
+	return READ_ONCE(chosen);
+}
+
+/*
+ * Choose the source. Task context, may sleep. Returns 0; -EBUSY if the event is connected, and
+ * another one is chosen; or, if a CPU lacks a counter, sets @without to that CPU, and returns an
+ * errno as rhist_counter_start() does.
+ */
+int rhist_sample_choose(enum rhist_sample_source new, unsigned int *without)
+{
+	int err = 0;
+
+	*without = nr_cpu_ids;
+	mutex_lock(&lock);
+	if (new != chosen) {
+		if (receiver)
+			err = -EBUSY;
+		else if (new == RHIST_SAMPLE_CYCLES)
+			err = find_lacking(without);
+		if (!err)
+			WRITE_ONCE(chosen, new);
+	}
+	mutex_unlock(&lock);
+	return err;
+}
+
+/* Set a number that is constant while the event is connected: see the callers. */
+static int set(unsigned int *number, unsigned int new)
+{
+	int err = 0;
+
+	mutex_lock(&lock);
+	if (!receiver)
+		WRITE_ONCE(*number, new);
+	else if (new != *number)
+		err = -EBUSY;
+	mutex_unlock(&lock);
+	return err;
 }
 
 /* Return the number of ticks per second. Task context. */
@@ -393,15 +624,17 @@ unsigned int rhist_sample_frequency(void)
  */
 int rhist_sample_set_frequency(unsigned int new)
 {
-	int err = 0;
+	return new && new <= RHIST_SAMPLE_FREQUENCY_MAX ? set(&frequency, new) : -EINVAL;
+}
 
-	if (!new || new > RHIST_SAMPLE_FREQUENCY_MAX)
-		return -EINVAL;
-	mutex_lock(&lock);
-	if (!receiver)
-		WRITE_ONCE(frequency, new);
-	else if (new != frequency)
-		err = -EBUSY;
-	mutex_unlock(&lock);
-	return err;
+/* Return the number of cycles of a period. Task context. */
+unsigned int rhist_sample_cycles(void)
+{
+	return READ_ONCE(cycles);
+}
+
+/* Set the number of cycles of a period, as rhist_sample_set_frequency() does. */
+int rhist_sample_set_cycles(unsigned int new)
+{
+	return new >= RHIST_SAMPLE_CYCLES_MIN && new <= RHIST_SAMPLE_CYCLES_MAX ? set(&cycles, new) : -EINVAL;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The source for `rhist:sample`: a timer on each CPU (`rust/sample.c`).
+//! The source for `rhist:sample`: a timer or a counter on each CPU (`rust/sample.c`).
 //!
 //! Samples are few, so they always take the slow path. The stack of a sample begins in the function
-//! that the timer has interrupted; it is empty if that was a program.
+//! that was interrupted; it is empty if that was a program.
 
 use super::{
     probe::{
@@ -17,6 +17,7 @@ use crate::{
     rust::{
         bindings,
         event::Event,
+        sample::SampleSource,
         stack::Frame,
         task::TaskArg, //
     }, //
@@ -28,19 +29,20 @@ use kernel::{
     sync::Arc, //
 };
 
-/// The timers, which run until it is [disconnected](Source::disconnect).
+/// The timers or counters, which run until it is [disconnected](Source::disconnect).
 pub(crate) struct Sampler<R> {
     callback: Pin<KBox<Callback<R>>>,
 }
 
-// SAFETY: The functions that start and stop the timers lock. Hits only use the receiver, which is
+// SAFETY: The functions that start and stop them lock. Hits only use the receiver, which is
 // `Sync`, and the flag that `want_context()` writes.
 unsafe impl<R: Receiver> Send for Sampler<R> {}
 // SAFETY: As for `Send`.
 unsafe impl<R: Receiver> Sync for Sampler<R> {}
 
 impl<R: Receiver> Sampler<R> {
-    /// Starts the timers. With `context`, they fill in the context of hits. Fails with `ENOMEM`.
+    /// Starts the timers or counters. With `context`, they fill in the context of hits. Fails with
+    /// `ENOMEM`, or an errno of perf.
     ///
     /// # Safety
     ///
@@ -73,7 +75,7 @@ impl<R: Receiver> Source for Sampler<R> {
     }
 
     fn name(&self) -> &'static str {
-        "clock"
+        SampleSource::connected().name()
     }
 }
 

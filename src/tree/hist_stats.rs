@@ -4,6 +4,7 @@
 
 use super::{
     contents::Shown,
+    sample::lacking,
     state::{
         OpenState,
         Tree, //
@@ -24,7 +25,10 @@ use crate::{
         cgroup,
         clock,
         cpu,
-        sample::Ticks,
+        sample::{
+            SampleSource,
+            Ticks, //
+        },
         stack::{
             self,
             Mode, //
@@ -142,9 +146,10 @@ const TRIES: usize = 32;
 ///
 /// For a histogram that was there when the ticks began, and has neither been paused nor cleared
 /// since, the numbers add up: `samples + filtered + lost + late + off = ticks`. If a tick comes
-/// during each try, the sum may be higher, by up to the number that came during the last one.
+/// during each try, the sum may be higher, by up to the number that came during the last one. For
+/// cycles, it may be higher or lower by one for each CPU.
 fn samples(out: &mut Text, tree: &Tree) -> Result {
-    let mut ticks = Ticks::now();
+    let mut ticks = Ticks::now()?;
     for tries in 1.. {
         if !ticks.are_counted() {
             return Ok(());
@@ -170,7 +175,7 @@ fn samples(out: &mut Text, tree: &Tree) -> Result {
             lines.bytes(place.as_bytes())?;
             lines.bytes(b"\n")?;
         }
-        let after = Ticks::now();
+        let after = Ticks::now()?;
         // `None`: the event was disconnected and connected meanwhile.
         let meanwhile = after.passed().checked_sub(ticks.passed());
         if let Some(meanwhile) = meanwhile.filter(|&n| n == 0 || tries >= TRIES) {
@@ -182,22 +187,51 @@ fn samples(out: &mut Text, tree: &Tree) -> Result {
     Ok(())
 }
 
-/// Appends the line of the ticks, and how many more came while the hits were read.
+/// Appends the line of the ticks, and how many more came while the hits were read; then the cycles
+/// of each CPU.
 fn ticks_line(out: &mut Text, ticks: &Ticks, meanwhile: u64) -> Result {
     let (name, id) = ticks.program();
-    show::event_column(out, b"rhist", b"sample")?;
-    out.format(format_args!("{} Hz for ", ticks.frequency()))?;
+    let (rate, due, late) = (ticks.rate(), ticks.due(), ticks.late());
+    let begin = |out: &mut Text| show::event_column(out, b"rhist", b"sample");
+    let counts_cycles = ticks.source() == SampleSource::Cycles;
+    begin(out)?;
+    let unit = if counts_cycles { "cycles" } else { "Hz" };
+    out.format(format_args!("{rate} {unit} for "))?;
     out.bytes(name)?;
-    out.format(format_args!(
-        " ({id}), {} ticks, {} late, {} off",
-        ticks.due(),
-        ticks.late(),
-        ticks.off()
-    ))?;
+    if counts_cycles {
+        let throttled = ticks.throttled();
+        out.format(format_args!(
+            " ({id}), {due} periods, {late} late, {throttled} throttled"
+        ))?;
+    } else {
+        let off = ticks.off();
+        out.format(format_args!(" ({id}), {due} ticks, {late} late, {off} off"))?;
+    }
     if meanwhile != 0 {
         out.format(format_args!(", {meanwhile} more meanwhile"))?;
     }
-    out.bytes(b"\n")
+    out.bytes(b"\n")?;
+    if let Some((cpu, errno)) = ticks.lacking() {
+        begin(out)?;
+        out.bytes(b"clock instead of cycles: ")?;
+        lacking(out, cpu, errno)?;
+        out.bytes(b"\n")?;
+    }
+    for (cpu, of) in ticks.cycles() {
+        begin(out)?;
+        out.format(format_args!(
+            "cpu {cpu}: {} cycles, {} periods, {} samples, {} late",
+            of.cycles(),
+            of.periods(),
+            of.passed(),
+            of.late()
+        ))?;
+        if of.is_lacking() {
+            out.bytes(b", no counter")?;
+        }
+        out.bytes(b"\n")?;
+    }
+    Ok(())
 }
 
 /// Appends the instance of a trigger, unless it is the top directory.

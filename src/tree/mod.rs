@@ -8,7 +8,6 @@
 mod contents;
 mod error_log;
 mod error_logs;
-mod frequency;
 mod hist;
 mod hist_debug;
 mod hist_delta;
@@ -16,6 +15,7 @@ mod hist_jsonl;
 mod hist_poll;
 mod hist_stats;
 mod names;
+mod sample;
 mod show_event_triggers;
 mod state;
 mod trigger;
@@ -58,7 +58,9 @@ impl Overlay for Tree {
                         hist_jsonl::FILE,
                         hist_delta::TEXT,
                         hist_delta::JSONL,
-                        frequency::FILE,
+                        sample::SOURCE,
+                        sample::FREQUENCY,
+                        sample::PERIOD,
                     ]
                 }
             }

@@ -75,7 +75,7 @@ list "$KERNEL/events" >"$work/kernel"
 list events >"$work/ours"
 # names FILE: prints such a list without hist_debug, which the kernel may lack, and the files that
 # it always lacks
-names() { sed '/\/hist_debug /d; /\/hist_jsonl /d; /\/hist_delta /d; /\/hist_delta_jsonl /d; /^rhist\/sample\/frequency /d; s/ [0-7]*$//' "$1" | if have_c; then cat; else grep -v '/hist '; fi; }
+names() { sed '/\/hist_debug /d; /\/hist_jsonl /d; /\/hist_delta /d; /\/hist_delta_jsonl /d; /^rhist\/sample\/\(source\|frequency\|period\) /d; s/ [0-7]*$//' "$1" | if have_c; then cat; else grep -v '/hist '; fi; }
 # modes NAME: how many of our files have which mode
 modes() { sed -n "s,.*/$1 f ,,p" "$work/ours" | sort | uniq -c | tr -s ' '; }
 triggers=$(grep -c '/trigger ' "$work/kernel") hists=$(grep -c '/hist ' "$work/kernel")
