@@ -534,6 +534,9 @@ static noinline bool find_stack(struct walk *walk)
 {
 	const struct known_stack *stack = this_cpu_ptr(&known_stacks[in_nmi() ? 1 : 0]);
 
+	/* The walk may begin in the interrupt that the NMI has interrupted. */
+	if (in_nmi() && is_on(this_cpu_ptr(&known_stacks[0]), walk->sp))
+		stack = this_cpu_ptr(&known_stacks[0]);
 	if (!is_on(stack, walk->sp))
 		stack = look_up_stack(walk->sp);
 	if (!stack)
