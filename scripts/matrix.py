@@ -36,8 +36,13 @@ Tested kernels
 ``tools/testing/README.rst``. Rows are kernels; columns are the build of the module, the suites, their long forms, and the lab. A
 cell has the points that passed, and those that failed, the minutes that they took, and the commit of the test with the oldest
 result; with a plus, if files differed from that commit. A test only runs again when a file changes that it depends on. ``3/8``:
-only 3 of 8 tests have run. ``-``: no test for this kernel. ``stock`` is the newest plain kernel of ``scripts/kernels``. Tests
-that need no kernel, or choose one themselves, are below::
+only 3 of 8 tests have run. ``-``: no test for this kernel. ``stock`` is the newest plain kernel of ``scripts/kernels``.
+
+The x86 processors that QEMU emulates have no counter of cycles. There, ``hist.cycles`` shows that they are refused, and tests the
+rest with a counter that the module ``rhist_events`` emulates, by a call of its handler from an NMI. Counters of real x86
+processors were not tried. For arm64, QEMU emulates counters, and the test takes these.
+
+Tests that need no kernel, or choose one themselves, are below::
 
 """
 # Rows other than kernels.

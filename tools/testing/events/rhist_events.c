@@ -5,11 +5,11 @@
  *
  *	EVENT CONTEXT CPU FIRST COUNT KEYS
  *
- * COUNT times the EVENT (numbers, strings, arrays, stacks, wake, run, stop, nested, outer, beyond)
- * is fired on that CPU, the i-th with the fields that rhist_events.h and values.h make of FIRST + i
- * % KEYS. The CONTEXT is task (then CPU has to be the one that the writer is bound to), softirq,
- * hardirq or nmi; the last three interrupt whatever runs on that CPU, a few events at a time, and
- * can be fired at one CPU together.
+ * COUNT times the EVENT (numbers, strings, arrays, stacks, wake, run, stop, nested, outer, beyond,
+ * cycles) is fired on that CPU, the i-th with the fields that rhist_events.h and values.h make of
+ * FIRST + i % KEYS. The CONTEXT is task (then CPU has to be the one that the writer is bound to),
+ * softirq, hardirq or nmi; the last three interrupt whatever runs on that CPU, a few events at a
+ * time, and can be fired at one CPU together.
  *
  * The event nested is for tasks. While its record is made, a softirq fires it; while that makes its
  * record, a hard interrupt does, and then an NMI: four times in all. With PREEMPT_RT softirqs are
@@ -23,6 +23,11 @@
  * interrupts and of NMIs on this CPU with a number; tasks do so with their own stack while they
  * obey a line. A read gives the least number of bytes left since then on the stacks of tasks, of
  * interrupts, softirqs among them, and of NMIs.
+ *
+ * With the parameter counters, the module is the performance monitoring unit (PMU) of processors
+ * that have none. The event cycles, which is not one of tracing, adds FIRST + i % KEYS to the
+ * counter of its CPU, and interrupts as the PMU does if a period is over by then. It is to be fired
+ * in hard interrupts or NMIs.
  *
  * Where modules may make a file in tracefs, rhist_events is there, too: tests need one that goes
  * with its module.
@@ -41,13 +46,18 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
+#include <linux/perf_event.h>
 #include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
 #include <linux/smp.h>
 #include <linux/tracefs.h>
 #ifdef CONFIG_X86_LOCAL_APIC
 #include <asm/apic.h>
+#include <asm/irq_regs.h>
 #include <asm/nmi.h>
+#endif
+#if defined(CONFIG_X86_LOCAL_APIC) && defined(CONFIG_PERF_EVENTS)
+#define HAVE_COUNTERS
 #endif
 #if defined(CONFIG_X86_64) && !defined(CONFIG_UML)
 #define HAVE_STACKS
@@ -120,6 +130,153 @@ static void beyond(u64 k)
 {
 	trace_beyond(k);
 }
+
+#ifdef HAVE_COUNTERS
+
+static bool counters;
+module_param(counters, bool, 0444);
+
+/* A bit for each CPU whose counter is in use by others. */
+static unsigned long counters_taken;
+module_param(counters_taken, ulong, 0600);
+
+/* Whether the kernel stops counters, since they interrupt too often, as it seems to their users. */
+static bool throttling;
+module_param(throttling, bool, 0600);
+
+/* The only counter of a CPU, if it is in use. */
+static DEFINE_PER_CPU(struct perf_event *, counter);
+static DEFINE_PER_CPU(struct pt_regs *, nmi_regs);
+
+static int counter_init(struct perf_event *event)
+{
+	bool counts = event->attr.type == PERF_TYPE_HARDWARE && event->attr.config == PERF_COUNT_HW_CPU_CYCLES;
+
+	return counts && is_sampling_event(event) && event->cpu >= 0 ? 0 : -ENOENT;
+}
+
+static void counter_start(struct perf_event *event, int flags)
+{
+	event->hw.state = 0;
+}
+
+static void counter_stop(struct perf_event *event, int flags)
+{
+	event->hw.state = PERF_HES_STOPPED | PERF_HES_UPTODATE;
+}
+
+static int counter_add(struct perf_event *event, int flags)
+{
+	if (this_cpu_read(counter) || READ_ONCE(counters_taken) & BIT(smp_processor_id()))
+		return -EAGAIN;
+	local64_set(&event->hw.period_left, event->attr.sample_period);
+	event->hw.state = flags & PERF_EF_START ? 0 : PERF_HES_STOPPED | PERF_HES_UPTODATE;
+	this_cpu_write(counter, event);
+	return 0;
+}
+
+static void counter_del(struct perf_event *event, int flags)
+{
+	this_cpu_write(counter, NULL);
+	counter_stop(event, flags);
+}
+
+/* The count is always up to date. */
+static void counter_read(struct perf_event *event)
+{
+}
+
+static struct pmu pmu = {
+	.module = THIS_MODULE,
+	.task_ctx_nr = perf_invalid_context,
+	.event_init = counter_init,
+	.add = counter_add,
+	.del = counter_del,
+	.start = counter_start,
+	.stop = counter_stop,
+	.read = counter_read,
+};
+
+/*
+ * This CPU has run for @k cycles. If several periods are over by now, they share one interrupt, as
+ * by the PMUs of x86. This does for such a counter as perf_event_overflow(), which is not exported.
+ */
+static void cycles(u64 k)
+{
+	struct perf_event *event = this_cpu_read(counter);
+	struct pt_regs *regs = in_nmi() ? this_cpu_read(nmi_regs) : get_irq_regs();
+	struct perf_sample_data data;
+	s64 left;
+
+	if (!in_hardirq() || !event || event->hw.state)
+		return;
+	local64_add(k, &event->count);
+	left = local64_sub_return(k, &event->hw.period_left);
+	if (left > 0)
+		return;
+	left += event->attr.sample_period;
+	if (left <= 0)
+		left = event->attr.sample_period;
+	local64_set(&event->hw.period_left, left);
+	perf_sample_data_init(&data, 0, event->attr.sample_period);
+	event->hw.interrupts = READ_ONCE(throttling) ? ~0ULL : 0;
+	event->overflow_handler(event, &data, regs);
+	event->hw.interrupts = 0;
+}
+
+/* Fails if the processors have a PMU. */
+static int prepare_counters(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_HARDWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_HW_CPU_CYCLES,
+		.disabled = 1,
+	};
+	struct perf_event *event;
+
+	if (!counters)
+		return 0;
+	event = perf_event_create_kernel_counter(&attr, 0, NULL, NULL, NULL);
+	if (!IS_ERR(event)) {
+		perf_event_release_kernel(event);
+		return -EEXIST;
+	}
+	/* The type of the PMU of processors. */
+	return perf_pmu_register(&pmu, "rhist_events", PERF_TYPE_RAW);
+}
+
+static void unprepare_counters(void)
+{
+	if (counters)
+		perf_pmu_unregister(&pmu);
+}
+
+static void set_nmi_regs(struct pt_regs *regs)
+{
+	this_cpu_write(nmi_regs, regs);
+}
+
+#else
+
+static void cycles(u64 k)
+{
+}
+
+static int prepare_counters(void)
+{
+	return 0;
+}
+
+static void unprepare_counters(void)
+{
+}
+
+static inline void set_nmi_regs(struct pt_regs *regs)
+{
+}
+
+#endif
 
 static bool in_context(enum context context)
 {
@@ -373,6 +530,7 @@ static const struct event {
 	{ "nested", nested },
 	{ "outer", outer },
 	{ "beyond", beyond },
+	{ "cycles", cycles },
 };
 
 /* The events to fire in one context on one CPU. */
@@ -447,6 +605,7 @@ static int fire_in_nmi(unsigned int type, struct pt_regs *regs)
 	struct nest *nest = this_cpu_ptr(&nests);
 	int handled = fill_nmi_stack();
 
+	set_nmi_regs(regs);
 	if (smp_load_acquire(&nest->nmi)) {
 		nest->nmi = false;
 		fire_nested(NMI);
@@ -761,8 +920,14 @@ static int __init rhist_events_init(void)
 	error = prepare_nmi();
 	if (error)
 		return error;
+	error = prepare_counters();
+	if (error) {
+		unprepare_nmi();
+		return error;
+	}
 	error = misc_register(&rhist_events_device);
 	if (error) {
+		unprepare_counters();
 		unprepare_nmi();
 		return error;
 	}
@@ -790,6 +955,7 @@ static void __exit rhist_events_exit(void)
 	for_each_possible_cpu(cpu)
 		irq_work_sync(per_cpu_ptr(&interruption, cpu));
 	misc_deregister(&rhist_events_device);
+	unprepare_counters();
 	unprepare_nmi();
 	/* Work whose end a write has not waited for. */
 	for_each_possible_cpu(cpu) {
