@@ -34,7 +34,7 @@ struct rhist_probed {
 };
 
 /* Size of the longest record in bytes. In C it has to fit into a page of the ring buffer. */
-#define RHIST_RECORD_SIZE PAGE_SIZE
+#define RHIST_RECORD_SIZE (PAGE_SIZE - sizeof(struct task_struct *))
 
 /* Maximum size of a record on the stack in bytes. */
 #define RHIST_SHORT_MAX 128
@@ -77,9 +77,12 @@ static __always_inline void *rhist_zero_fields(void *record, size_t size)
 /* Number of contexts: task, softirq, hard irq, NMI. */
 #define RHIST_CONTEXTS 4
 
-/* Records of a CPU, one for each context. */
+/* Records of a CPU, one for each context, in a page with the task before it. */
 struct rhist_records {
-	char record[RHIST_CONTEXTS][RHIST_RECORD_SIZE] __aligned(8);
+	struct {
+		const struct task_struct *task;
+		char record[RHIST_RECORD_SIZE] __aligned(8);
+	} of[RHIST_CONTEXTS];
 };
 
 /* The probe of an event. */
@@ -164,7 +167,8 @@ static __always_inline void *rhist_record_begin(const struct rhist_probed *probe
 		return NULL;
 	}
 	/* Not as an element of the array, for which the compiler would check the level. */
-	return (char *)__this_cpu_read(rhist_records) + level * RHIST_RECORD_SIZE;
+	return (char *)__this_cpu_read(rhist_records) + level * PAGE_SIZE +
+	       offsetof(typeof(((struct rhist_records *)NULL)->of[0]), record);
 }
 
 /*

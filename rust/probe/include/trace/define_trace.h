@@ -147,10 +147,10 @@
 		struct trace_event_raw_##name *entry;						\
 		enum {										\
 			__SIZE = RHIST_SHORT_SIZE(sizeof(*entry), sizeof(__data_offsets)),	\
-			__TASK = __SIZE && RHIST_HAS_TASK_ARG(args),				\
+			__TASK = RHIST_HAS_TASK_ARG(args),					\
 		};										\
 		struct {									\
-			const struct task_struct *task[__TASK];					\
+			const struct task_struct *task[__SIZE && __TASK];			\
 			char record[__SIZE] __aligned(8);					\
 		} __short __aligned(8) __uninitialized;						\
 		unsigned char __context = 0;							\
@@ -158,14 +158,14 @@
 												\
 		rhist_guard_hit();								\
 		__size = sizeof(*entry) + rhist_dynamic_size_##name(&__data_offsets, args);	\
-		if (__TASK)									\
-			__short.task[0] = RHIST_TASK_ARG(args);					\
 		if (__SIZE)									\
 			entry = rhist_zero_fields(__short.record, __SIZE);			\
 		else										\
 			entry = rhist_record_begin(__probed, __size, &__context);		\
 		if (!entry)									\
 			return;									\
+		if (__TASK)									\
+			((const struct task_struct **)entry)[-1] = RHIST_TASK_ARG(args);	\
 		entry->ent.pid = current->pid;							\
 		tstruct										\
 		{ assign; }									\
