@@ -505,7 +505,10 @@ static void add_ticks(struct rhist_ticks *ticks, const struct sampler *sampler)
 	ticks->off += off;
 }
 
-/* Number of times that a counter is read until no period ends meanwhile. */
+/*
+ * Number of times that a counter is read until no period ends meanwhile, and the interrupts of all
+ * but the last one have come: the one that reads the counter may come before them, except NMIs.
+ */
 #define TRIES 32
 
 /* Get the cycles of a CPU up to now, and add its periods. Hotplug is locked. */
@@ -513,7 +516,7 @@ static void add_cycles(struct rhist_ticks *ticks, struct rhist_cycles *of, unsig
 {
 	const struct sampler *sampler = per_cpu_ptr(samplers, cpu);
 	unsigned int seq, tries = 0;
-	u64 now;
+	u64 now, n;
 
 	do {
 		seq = read_seqcount_begin(&sampler->seq);
@@ -522,11 +525,12 @@ static void add_cycles(struct rhist_ticks *ticks, struct rhist_cycles *of, unsig
 		of->throttled = sampler->throttled;
 		/* It interrupts the CPU. */
 		now = sampler->runs ? rhist_counter_read(&sampler->counter) : 0;
-	} while (read_seqcount_retry(&sampler->seq, seq) && ++tries < TRIES);
+		n = sampler->before + div64_u64(now, period);
+	} while ((read_seqcount_retry(&sampler->seq, seq) || n > of->passed + of->late + 1) && ++tries < TRIES);
 	of->counts = sampler->runs && !rhist_counter_failed(&sampler->counter);
 	of->lacks = cpu_online(cpu) && !of->counts;
 	of->cycles = sampler->before * period + now;
-	of->periods = sampler->before + div64_u64(now, period);
+	of->periods = n;
 	ticks->due += of->periods;
 	ticks->passed += of->passed;
 	ticks->late += of->late;
