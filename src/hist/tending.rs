@@ -55,7 +55,8 @@ impl Histogram {
     /// A step of its growth, or of the removal of its entries: see [`map::Map::beat`]. After
     /// entries were taken out, it lets go of the control groups that no other entry has.
     pub fn beat(&self, tending: &mut Tending, now_ns: u64, between: impl Fn()) -> Beat {
-        let groups = self.groups().filter(|_| self.has_groups_in_keys_only());
+        let program = &self.code.program;
+        let groups = self.groups().filter(|_| program.has_groups_in_keys_only());
         if let Some(groups) = groups.filter(|_| tending.lets_go) {
             self.keep_groups(groups, &between);
             groups.let_go();
@@ -76,13 +77,6 @@ impl Histogram {
             }
             _ => beat,
         }
-    }
-
-    /// Returns whether no variable or saved field is a control group: those are not looked for.
-    fn has_groups_in_keys_only(&self) -> bool {
-        let program = &self.code.program;
-        let parts = program.parts.iter();
-        program.groups.len() == parts.filter(|part| part.content.group().is_some()).count()
     }
 
     /// Keeps the groups that are in keys. Histograms that are tended do not intern stacks.

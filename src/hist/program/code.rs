@@ -169,6 +169,13 @@ impl Program {
         }
     }
 
+    /// Returns whether no variable, saved field or field of a synthetic event is a control group.
+    pub(in crate::hist) fn has_groups_in_keys_only(&self) -> bool {
+        let on = self.on.iter().flat_map(|on| on.parts.iter());
+        let parts = Iterator::chain(self.parts.iter(), on);
+        self.groups.len() == parts.filter(|part| part.content.group().is_some()).count()
+    }
+
     /// Returns whether a hit only updates columns: without variables, references and actions.
     pub(in crate::hist) fn only_counts(&self) -> bool {
         self.stores.is_empty()

@@ -380,14 +380,10 @@ impl<'a> Compiler<'a> {
         let program = &mut *self.program;
         let mut homes = spec.refs.iter().flat_map(|reference| &reference.var.home);
         let unreachable = homes.any(|home| home.spec().c_key_size() > spec.c_lookup_size());
-        let on = program.on.iter().flat_map(|on| on.parts.iter());
-        let in_keys = Iterator::chain(program.parts.iter(), on)
-            .filter(|part| part.content.group().is_some())
-            .count();
         program.key = match &program.on {
             _ if unreachable => KeyReader::Unreachable,
             _ if !program.groups.is_empty() => {
-                let only_key = program.groups.len() == in_keys;
+                let only_key = program.has_groups_in_keys_only();
                 KeyReader::with_groups(&program.parts, variables, only_key)
             }
             Some(on) => KeyReader::joined(&program.parts, on, spec.refs.len()),
