@@ -106,6 +106,8 @@ pub enum StartError {
     Instance(io::Error),
     /// Samples are taken at another frequency: at this one, and begun by this program.
     Frequency(Option<String>),
+    /// A frequency is asked for, and samples are taken by counters of cycles.
+    Cycles,
     /// The kernel rejected a command.
     Step(WriteError),
 }
@@ -189,6 +191,11 @@ impl fmt::Display for StartError {
                     "all programs take samples at one frequency, at present {others}: leave out --frequency, or wait until they end"
                 )
             }
+            StartError::Cycles => write!(
+                f,
+                "samples are taken by counters of cycles: leave out --frequency, or choose the clock: echo clock > {}",
+                samples::SOURCE
+            ),
             StartError::Step(error) => error.fmt(f),
         }
     }
@@ -285,6 +292,9 @@ impl Run {
             Step::Frequency { before, .. } => Some(before),
             _ => None,
         });
+        if own.is_some() && samples::are_by_cycles(&self.tracefs) {
+            return Err(StartError::Cycles);
+        }
         match (own, inherited) {
             (Some(before), inherited) => *before = inherited.unwrap_or(present),
             (None, Some(before)) => self.plan.steps.insert(0, Step::Frequency { hertz: present, before }),
@@ -369,6 +379,13 @@ impl Run {
         if self.plan.takes_samples() {
             let begin = samples::read(&self.tracefs, &self.plan.id.instance());
             self.ticks = begin.map(|begin| [begin; 2]);
+            if samples::are_by_cycles(&self.tracefs) {
+                let note = format!(
+                    "samples are taken by counters of cycles ({}), which hist_stats accounts for",
+                    samples::SOURCE
+                );
+                self.plan.question.notes.push(note);
+            }
         }
         if let Some(journal) = &mut self.journal {
             // If this fails, `--keep` does not work when the process is terminated.

@@ -12,6 +12,15 @@ const EVENT: &str = "rhist:sample";
 /// File with the frequency, in the top tracing directory.
 pub const FREQUENCY: &str = "events/rhist/sample/frequency";
 
+/// File with the sources of samples, the chosen one in brackets, in the top tracing directory.
+pub const SOURCE: &str = "events/rhist/sample/source";
+
+/// Returns whether samples are taken by counters of cycles, not by the clock.
+pub fn are_by_cycles(tracefs: &Tracefs) -> bool {
+    let text = fs::read_to_string(tracefs.dir().join(SOURCE));
+    text.is_ok_and(|text| text.contains("[cycles]"))
+}
+
 /// The present frequency. `None` if the module has none.
 pub fn frequency(tracefs: &Tracefs) -> Option<String> {
     let text = fs::read_to_string(tracefs.dir().join(FREQUENCY)).ok()?;

@@ -185,6 +185,23 @@ no "intervals of tasks that come and go are their total" grep 'sum of the interv
 yes "with their system calls" grep -q '^execve ' "$work/out"
 kill $a $parent 2>/dev/null
 
+# --- by cycles
+
+counters=/sys/module/rhist_events/parameters/counters
+source=events/rhist/sample/source
+insmod "$RHIST_EVENTS" counters=1 2>/dev/null
+if [ -e $counters ] && echo cycles >$source; then
+	"$RHIST_COMMAND" profile -d 1 >"$work/out" 2>&1
+	yes "people are told that samples are by cycles" grep -q 'by counters of cycles' "$work/out"
+	"$RHIST_COMMAND" profile -d 1 -F 99 >"$work/out" 2>"$work/errors"
+	is "$? $(grep -c "echo clock > $source" "$work/errors")" "2 1" "which have no frequency"
+	echo clock >$source
+else
+	skip "samples by cycles" "no counter"
+	skip "which have no frequency" "no counter"
+fi
+[ ! -e $counters ] || rmmod rhist_events
+
 for words in 'runqlat -F 9' 'count sched:sched_switch -F 9' 'profile --children' 'runqlat --children -p 1' \
 	'wqlat --children -p 1' 'timerlag --children -p 1' \
 	'count sched:sched_switch --children -p 1' 'profile -F 0' 'profile -F 10001'; do
