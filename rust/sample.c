@@ -300,7 +300,7 @@ static notrace void rhist_sample_overflow(struct rhist_counter *counter, u64 n, 
 	raw_write_seqcount_end(&sampler->seq);
 }
 
-/* The same for a counter that is stopped at once. */
+/* Ignore a period: for counters that are started to see whether a CPU has one. */
 static notrace void rhist_sample_ignore(struct rhist_counter *counter, u64 n, bool throttled, struct pt_regs *regs)
 {
 }

@@ -70,7 +70,7 @@ static __always_inline void *rhist_zero_fields(void *record, size_t size)
 #define RHIST_IF_TASK(arg, other) \
 	_Generic((arg), struct task_struct *: (arg), const struct task_struct *: (arg), default: (other))
 
-/* Whether it has such an argument, as a constant. */
+/* 1 if a tracepoint has an argument that is a task, else 0: a constant. */
 #define RHIST_HAS_TASK_ARG(args...) \
 	_Generic(RHIST_TASK_ARG(args), struct task_struct *: 1, const struct task_struct *: 1, default: 0)
 
@@ -168,7 +168,7 @@ static __always_inline void *rhist_record_begin(const struct rhist_probed *probe
 	}
 	/* Not as an element of the array, for which the compiler would check the level. */
 	return (char *)__this_cpu_read(rhist_records) + level * PAGE_SIZE +
-	       offsetof(typeof(((struct rhist_records *)NULL)->of[0]), record);
+	       offsetof(struct rhist_records, of[0].record);
 }
 
 /*

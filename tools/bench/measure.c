@@ -805,27 +805,41 @@ static void stop(pid_t pid)
 	die("does not end");
 }
 
+// Pauses while a command gets ready, which does not end yet.
+static void pause_beside(pid_t pid)
+{
+	int status;
+
+	pause_ms(250);
+	if (waitpid(pid, &status, WNOHANG) == pid) {
+		print_output();
+		die("ended early, with status %#x", status);
+	}
+}
+
+// Ends the wait for a command that listens.
+static void must_listen(bool listens)
+{
+	if (!listens) {
+		print_output();
+		die("does not listen");
+	}
+	pause_ms(2000);
+}
+
 // Waits until an event takes longer, that is until a command listens to it. Returns the number of
 // fired events.
 static unsigned long long wait_until_listened(pid_t pid, const char *event, double off)
 {
 	unsigned long long fired, all = 0;
-	int status, seen = 0;
+	int seen = 0;
 
 	for (int ms = 0; ms < 300000 && seen < 2; ms += 250) {
-		pause_ms(250);
-		if (waitpid(pid, &status, WNOHANG) == pid) {
-			print_output();
-			die("ended early, with status %#x", status);
-		}
+		pause_beside(pid);
 		seen = fire(pathf("%s 1 16 1 630", event), &fired) > 1.2 * off + 8 ? seen + 1 : 0;
 		all += fired;
 	}
-	if (seen < 2) {
-		print_output();
-		die("does not listen");
-	}
-	pause_ms(2000);
+	must_listen(seen == 2);
 	return all;
 }
 
@@ -843,21 +857,13 @@ static void check_jit(void)
 // Waits until a loop takes longer, by at least 500 ns a sample.
 static void wait_until_sampled(pid_t pid, double off)
 {
-	int status, seen = 0;
+	int seen = 0;
 
 	for (int ms = 0; ms < 300000 && seen < 2; ms += 250) {
-		pause_ms(250);
-		if (waitpid(pid, &status, WNOHANG) == pid) {
-			print_output();
-			die("ended early, with status %#x", status);
-		}
+		pause_beside(pid);
 		seen = spin(words[5]) > off * (1 + 500 * atof(words[2]) / 1e9) ? seen + 1 : 0;
 	}
-	if (seen < 2) {
-		print_output();
-		die("does not listen");
-	}
-	pause_ms(2000);
+	must_listen(seen == 2);
 }
 
 // Samples are counted by the time of the loop.

@@ -364,13 +364,18 @@ impl Spec {
     /// own map, and as long as that keeps its entries. Other histograms look up keys with variables
     /// by their words.
     pub(in crate::hist) fn interns(&self) -> bool {
-        !self.has_vars() && self.actions.is_empty() && !self.is_tended()
+        self.only_counts() && !self.is_tended()
     }
 
     /// Returns whether a name of a task counts in the length of its keys as the map has it: in a
     /// trigger that C does not know. C counts 256 bytes.
     pub(in crate::hist) fn has_short_names(&self) -> bool {
-        !self.has_vars() && self.actions.is_empty() && self.is_tended()
+        self.only_counts() && self.is_tended()
+    }
+
+    /// Returns whether a hit only updates columns: without variables, references and actions.
+    fn only_counts(&self) -> bool {
+        !self.has_vars() && self.actions.is_empty()
     }
 
     /// The clauses by which it makes room for new keys.

@@ -140,7 +140,7 @@ module_param(counters, bool, 0444);
 static unsigned long counters_taken;
 module_param(counters_taken, ulong, 0600);
 
-/* Whether the kernel stops counters, since they interrupt too often, as it seems to their users. */
+/* If set, handlers of counters see that the kernel has throttled them. */
 static bool throttling;
 module_param(throttling, bool, 0600);
 

@@ -52,8 +52,8 @@ pub struct Samples {
     pub more: u64,
     /// The sum may be lower than the ticks by this.
     pub fewer: u64,
-    /// Whether a number was lower than before. A clear of the histogram, and ticks that begin anew,
-    /// make it so.
+    /// A number was lower than before, as after a clear of the histogram, or a new start of the
+    /// ticks.
     pub has_fallen: bool,
 }
 
