@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* The C interface of the kernel that rhist uses: input of bindgen. */
+#include <linux/cgroup-defs.h>
 #include <linux/dcache.h>
 #include <linux/fcntl.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/irq_work.h>
 #include <linux/kallsyms.h>
+#include <linux/kernfs.h>
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
 #include <linux/mount.h>
@@ -74,3 +76,11 @@ static const unsigned int RHIST_EPOLLHUP = (__force unsigned int)EPOLLHUP;
 static const unsigned int RHIST_GFP_FS = (__force unsigned int)__GFP_FS;
 static const int RHIST_MISC_DYNAMIC_MINOR = MISC_DYNAMIC_MINOR;
 static const size_t RHIST_SYMBOL_LEN = KSYM_SYMBOL_LEN;
+/* Offsets in types that Rust does not know otherwise. */
+static const size_t RHIST_TASK_PID = offsetof(struct task_struct, pid);
+#ifdef CONFIG_CGROUPS
+static const size_t RHIST_TASK_CGROUPS = offsetof(struct task_struct, cgroups);
+static const size_t RHIST_CSS_SET_GROUP = offsetof(struct css_set, dfl_cgrp);
+static const size_t RHIST_CGROUP_NODE = offsetof(struct cgroup, kn);
+static const size_t RHIST_NODE_ID = offsetof(struct kernfs_node, id);
+#endif

@@ -24,16 +24,13 @@ static __always_inline struct cgroup *group_of(struct task_struct *task)
 	return READ_ONCE(rcu_dereference_raw(task->cgroups)->dfl_cgrp);
 }
 
-/* Return the id of the running task's group. Any context, with preemption off, NMI included. */
-notrace u64 rhist_cgroup_id(void)
+/*
+ * Return the id of the group of the task with this number, or 0. Any context, with preemption off,
+ * NMI included.
+ */
+notrace u64 rhist_cgroup_id_of(u32 nr)
 {
-	return group_of(current)->kn->id;
-}
-
-/* Return the id of the group of the task that rhist_task_of() finds, or 0. Context as above. */
-notrace u64 rhist_cgroup_id_of(u32 nr, const void *record)
-{
-	struct task_struct *task = rhist_task_of(nr, record);
+	struct task_struct *task = rhist_find_task(nr);
 
 	return task ? group_of(task)->kn->id : 0;
 }
@@ -126,12 +123,7 @@ bool rhist_cgroup_only_root(void)
 
 #else
 
-notrace u64 rhist_cgroup_id(void)
-{
-	return 1;
-}
-
-notrace u64 rhist_cgroup_id_of(u32 nr, const void *record)
+notrace u64 rhist_cgroup_id_of(u32 nr)
 {
 	return 1;
 }

@@ -14,8 +14,7 @@ struct rhist_cgroup {
 	struct kernfs_node *node;
 };
 
-u64 rhist_cgroup_id(void);
-u64 rhist_cgroup_id_of(u32 nr, const void *record);
+u64 rhist_cgroup_id_of(u32 nr);
 bool rhist_cgroup(struct rhist_cgroup *to);
 bool rhist_cgroup_of(u32 nr, const void *record, struct rhist_cgroup *to);
 bool rhist_cgroup_is_below(u64 id, int level);

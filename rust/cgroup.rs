@@ -4,10 +4,17 @@
 
 use super::{
     bindings,
-    task::TaskArg, //
+    task::{
+        self,
+        load,
+        TaskArg, //
+    },
 };
 use core::{
-    ffi::CStr,
+    ffi::{
+        c_void,
+        CStr, //
+    },
     mem::MaybeUninit, //
 };
 use kernel::{
@@ -22,19 +29,49 @@ fn pointer(node: Node) -> *mut bindings::kernfs_node {
     core::ptr::with_exposed_provenance_mut(node)
 }
 
-/// Returns the id of the running task's group. Any context, with preemption off.
-#[inline]
-pub(crate) fn id() -> u64 {
-    // SAFETY: Preemption is off, as this requires.
-    unsafe { bindings::rhist_cgroup_id() }
+/// Returns the id of a task's group, as `group_of()` in C finds it, without a call.
+///
+/// # Safety
+///
+/// `task` must point to a task. Preemption must be off.
+#[inline(always)]
+unsafe fn id_of_task(task: *const c_void) -> u64 {
+    #[cfg(CONFIG_CGROUPS)]
+    // SAFETY: A task has these pointers. The task, its css_set, the group and the node stay while
+    // preemption is off (`rust/cgroup.c`).
+    unsafe {
+        let set = load::<*const c_void>(task, bindings::RHIST_TASK_CGROUPS);
+        let group = load::<*const c_void>(set, bindings::RHIST_CSS_SET_GROUP);
+        let node = load::<*const c_void>(group, bindings::RHIST_CGROUP_NODE);
+        load(node, bindings::RHIST_NODE_ID)
+    }
+    #[cfg(not(CONFIG_CGROUPS))]
+    {
+        let _ = task;
+        1
+    }
 }
 
-/// Returns the id of the group of the task with this number in the first pid namespace; 0 if no
-/// task has it. Any context, with preemption off.
+/// Returns the id of the running task's group. Any context, with preemption off.
+#[inline(always)]
+pub(crate) fn id() -> u64 {
+    // SAFETY: This is a task, and preemption is off.
+    unsafe { id_of_task(task::current()) }
+}
+
+/// Returns the id of the group of the task with this number in the first pid namespace, if that is
+/// the tracepoint's or the running one. Any context, with preemption off.
+#[inline(always)]
+pub(crate) fn id_of_known(pid: u32, task: TaskArg<'_>) -> Option<u64> {
+    // SAFETY: This is a task, and preemption is off.
+    task.find(pid).map(|task| unsafe { id_of_task(task) })
+}
+
+/// As [`id_of_known`], of any task; 0 if no task has this number.
 #[inline]
 pub(crate) fn id_of(pid: u32, task: TaskArg<'_>) -> u64 {
-    // SAFETY: Preemption is off, as this requires. The task stays.
-    unsafe { bindings::rhist_cgroup_id_of(pid, task.as_ptr()) }
+    // SAFETY: Preemption is off, as this requires.
+    id_of_known(pid, task).unwrap_or_else(|| unsafe { bindings::rhist_cgroup_id_of(pid) })
 }
 
 /// Returns id and node of the group of a task, or of the running one. `None`: no task has

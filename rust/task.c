@@ -12,7 +12,18 @@
 #include <linux/string.h>
 #include <linux/user_namespace.h>
 
+#include "compat.h"
 #include "task.h"
+
+#if defined(CONFIG_X86_64) && !defined(CONFIG_UML)
+const unsigned long rhist_current_at = (__force unsigned long)&RHIST_CURRENT_TASK;
+#endif
+
+/* Return the running task. Any context. */
+notrace struct task_struct *rhist_current(void)
+{
+	return current;
+}
 
 /*
  * Copy the comm of the running task, TASK_COMM_LEN bytes. Any context, NMI

@@ -7,6 +7,12 @@
 #include <linux/types.h>
 
 void rhist_current_comm(char *to);
+#if defined(CONFIG_X86_64) && !defined(CONFIG_UML)
+/* Where the running task is in memory of each CPU, for %gs. */
+extern const unsigned long rhist_current_at;
+#endif
+
+struct task_struct *rhist_current(void);
 bool rhist_comm_of(u32 nr, const void *record, char *to);
 u32 rhist_current_tgid(void);
 u32 rhist_current_ppid(void);

@@ -173,6 +173,10 @@ impl Groups {
         let is_there = |found: usize| found & !GOING == group.node;
         for slot in self.window(group.id) {
             let found = slot.load(Relaxed);
+            // The group may be in a later slot, if this one was let go of: then it is in both.
+            if found == 0 {
+                break;
+            }
             if is_there(found) {
                 let stays = found & GOING == 0
                     || match slot.cmpxchg(found, group.node, Relaxed) {

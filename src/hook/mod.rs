@@ -182,11 +182,17 @@ impl Context for HitContext<'_> {
     }
 
     fn cgroup(&self) -> u64 {
-        group_id(None, self.arg)
+        cgroup::id()
     }
 
     fn cgroup_of(&self, pid: u32) -> u64 {
-        group_id(Some(pid), self.arg)
+        match pid {
+            0 => group::IDLE,
+            _ => match cgroup::id_of(pid, self.arg) {
+                0 => group::GONE,
+                id => id,
+            },
+        }
     }
 
     fn cgroup_node<'a>(&self, preempt: PreemptOff<'a>, task: GroupTask) -> Option<Group<'a>> {
@@ -214,16 +220,14 @@ impl Context for HitContext<'_> {
     }
 }
 
-/// The id of a task's control group: see [`Context::cgroup_of`]. Any context.
+/// The id of a task's control group, if it is found without a search: see [`Context::cgroup_of`].
+/// Any context.
 #[inline(always)]
-fn group_id(task: GroupTask, arg: TaskArg<'_>) -> u64 {
+fn known_group(task: GroupTask, arg: TaskArg<'_>) -> Option<u64> {
     match task {
-        None => cgroup::id(),
-        Some(0) => group::IDLE,
-        Some(pid) => match cgroup::id_of(pid, arg) {
-            0 => group::GONE,
-            id => id,
-        },
+        None => Some(cgroup::id()),
+        Some(0) => Some(group::IDLE),
+        Some(pid) => cgroup::id_of_known(pid, arg),
     }
 }
 
@@ -249,7 +253,7 @@ impl Dispatch {
         let Some(tag) = Tag::of(TAG) else {
             return;
         };
-        if !trigger.hit_leaf(tag, entry, preempt, record, clock::global, |_| 0) {
+        if !trigger.hit_leaf(tag, entry, preempt, record, clock::global, |_| None) {
             // The program of such a path looks for no task.
             self.execute(trigger, preempt, record, TaskArg::NONE);
         }
@@ -264,7 +268,7 @@ impl Dispatch {
         record: Record<'_>,
         arg: TaskArg<'_>,
     ) {
-        let group = |task| group_id(task, arg);
+        let group = |task| known_group(task, arg);
         let entry = trigger.entry();
         if !trigger.hit_leaf(Tag::Group, entry, preempt, record, clock::global, group) {
             self.execute(trigger, preempt, record, arg);
@@ -360,7 +364,7 @@ impl Receiver for Dispatch {
         let entry = trigger.entry();
         match entry {
             Entry::FIELDS => {
-                if !trigger.hit_leaf(Tag::Fields, entry, preempt, record, clock::global, |_| 0) {
+                if !trigger.hit_leaf(Tag::Fields, entry, preempt, record, clock::global, |_| None) {
                     self.execute(trigger, preempt, record, TaskArg::NONE);
                 }
                 return;

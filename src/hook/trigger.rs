@@ -307,8 +307,8 @@ impl<S: Site> HistTrigger<S> {
 
     /// Counts a hit of a leaf on its fast path, unless the filter rejects it. `entry` is the
     /// trigger's, `tag` the same path as a constant of the caller. `clock` reads the global clock,
-    /// in ns; `group` returns the id of a task's control group. Returns false, and has done
-    /// nothing, if the hit has to be executed. Any context.
+    /// in ns; `group` returns the id of a task's control group, unless that takes a search. Returns
+    /// false, and has done nothing, if the hit has to be executed. Any context.
     #[inline(always)]
     pub fn hit_leaf(
         &self,
@@ -317,7 +317,7 @@ impl<S: Site> HistTrigger<S> {
         preempt: PreemptOff<'_>,
         record: Record<'_>,
         clock: impl Fn() -> u64,
-        group: impl Fn(GroupTask) -> u64,
+        group: impl Fn(GroupTask) -> Option<u64>,
     ) -> bool {
         if !self.passes(entry, preempt, record) {
             return true;

@@ -80,7 +80,7 @@ impl Histogram {
 
     /// Counts a hit of a leaf on its fast path, which has this tag: see [`Path::count`]. `clock`
     /// reads [`Clock::Global`](crate::event::Clock), in ns; `group` returns the id of a task's
-    /// control group. Any context.
+    /// control group, unless that takes a search. Any context.
     #[inline(always)]
     pub fn hit_leaf(
         &self,
@@ -89,7 +89,7 @@ impl Histogram {
         record: Record<'_>,
         preempt: PreemptOff<'_>,
         clock: impl Fn() -> u64,
-        group: impl Fn(GroupTask) -> u64,
+        group: impl Fn(GroupTask) -> Option<u64>,
     ) -> bool {
         code.path
             .count(tag, &self.map, record, preempt, clock, group)
@@ -98,7 +98,7 @@ impl Histogram {
     /// [`Histogram::hit_leaf`] for a path that needs only the record.
     #[inline(always)]
     fn hit_fields(&self, tag: Tag, code: &Code, hit: &Hit<'_>) -> bool {
-        self.hit_leaf(tag, code, hit.record(), hit.preempt(), || 0, |_| 0)
+        self.hit_leaf(tag, code, hit.record(), hit.preempt(), || 0, |_| None)
     }
 
     /// Counts a hit of an emitter, like [`Histogram::hit_leaf`]. `context` has the stack of the

@@ -458,14 +458,25 @@ impl Fields<'_> {
 }
 
 /// The bytes of a record, read without checking its length.
+#[derive(Clone, Copy)]
 pub(super) struct Unchecked(*const u8);
 
 impl Unchecked {
+    /// The bytes of `record`.
+    ///
+    /// # Safety
+    ///
+    /// The caller only reads bytes that the record has, while it does not change.
+    #[inline(always)]
+    pub(super) unsafe fn of(record: Record<'_>) -> Self {
+        Self(record.as_bytes().as_ptr())
+    }
+
     /// The number at `offset`.
     #[inline(always)]
     pub(super) fn read<T: Unaligned>(&self, offset: usize) -> T {
-        // SAFETY: By the caller of [`Fields::unchecked`] this is in the record, or one of the
-        // fields, which the record has by the invariants of `Fields`.
+        // SAFETY: The callers of [`Fields::unchecked`] and [`Unchecked::of`] know this to be in the
+        // record. So are all fields, by the invariants of `Fields`.
         T::of(unsafe { &*self.0.add(offset).cast() })
     }
 }

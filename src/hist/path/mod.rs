@@ -117,8 +117,9 @@ impl Path {
 
     /// Counts a hit on this path, which has this tag: a constant of the caller, so that only the
     /// code of one path is compiled there. `clock` reads [`Clock::Global`](crate::event::Clock), in
-    /// ns; `group` returns the id of a task's control group. Returns false, and has done nothing,
-    /// if the record is too short, or the hit needs more than that. Any context, NMI included.
+    /// ns; `group` returns the id of a task's control group, unless that takes a search. Returns
+    /// false, and has done nothing, if the record is too short, or the hit needs more than that.
+    /// Any context, NMI included.
     #[inline(always)]
     pub(super) fn count(
         &self,
@@ -127,7 +128,7 @@ impl Path {
         record: Record<'_>,
         preempt: PreemptOff<'_>,
         clock: impl Fn() -> u64,
-        group: impl Fn(GroupTask) -> u64,
+        group: impl Fn(GroupTask) -> Option<u64>,
     ) -> bool {
         match (tag, self) {
             (Tag::Fields, Self::Fields(fields)) => {

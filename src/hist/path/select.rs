@@ -143,7 +143,7 @@ fn group_fields(parts: &[KeyPart], values: &[ColumnValue]) -> Result<Option<Grou
     let (task, sums) = (part.content.group(), sum_fields(values)?);
     Ok(task
         .zip(sums)
-        .map(|(task, sums)| GroupFields::new(task, sums)))
+        .and_then(|(task, sums)| GroupFields::new(task, sums)))
 }
 
 /// The fields of the record that `parts` and `values` consist of, for columns of any kind; `None`

@@ -488,9 +488,11 @@ impl World {
                 assert!(!read.replace(true), "a hit has one time");
                 hit.context().time(Clock::Global)
             };
+            // Some tasks take a search.
             let group = |task| match task {
-                None => hit.context().cgroup(),
-                Some(pid) => hit.context().cgroup_of(pid),
+                None => Some(hit.context().cgroup()),
+                Some(pid) if pid % 3 == 0 => None,
+                Some(pid) => Some(hit.context().cgroup_of(pid)),
             };
             let (entry, preempt, record) = (trigger.entry(), hit.preempt(), hit.record());
             let counted = entry.is_open()
