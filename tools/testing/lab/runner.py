@@ -465,7 +465,7 @@ class NotThere(unittest.TestCase):
 
     def test_clients(self):
         kept, left = self.left({"clients": "none"})
-        self.assertEqual(set(left), {"command.exec", "hist.clients"})
+        self.assertEqual(set(left), {"command.exec", "hist.clients", "hist.beside_perf"})
         self.assertTrue(left["hist.clients"].fails)
         for job in kept:
             self.assertFalse({"command.exec", "hist.clients"} & {f"{test.suite}.{test.name}" for test in job.tests})

@@ -5,6 +5,7 @@
 # samples are right: shares of a load, stacks, modes. Nothing runs while no histogram is attached.
 
 . "$(dirname "$0")/../lib/tracing.sh"
+. "$(dirname "$0")/../lib/shares.sh"
 
 cd "$TRACING" || exit 1
 sample=events/rhist/sample
@@ -197,27 +198,14 @@ awk '
 ok $? "the stack of a sample begins in the interrupted function"
 tail -n 1 "$work/differences" | sed 's/^/# /'
 
-# shares: true if a load of 50, 30 and 20 % has these shares of samples, within four sigma
+# shares SECONDS: true if a load of 50, 30 and 20 % has these shares of samples
 shares()
 {
 	echo 'hist:keys=comm if comm ~ "share_*"' >$sample/trigger
-	"$OUT/shares" "$1" share_a=50 share_b=30 share_c=20 >"$work/spent"
-	sed -n 's/^{ comm: \(share_.\) .*hitcount: *\([0-9]*\)$/\1 \2/p' $sample/hist >"$work/hits"
+	"$OUT/shares" "$1" $LOAD >"$work/spent"
+	samples $sample/hist >"$work/hits"
 	detach
-	awk '
-		NR == FNR { spent[$1] = $2; time += $2; next }
-		{ hits[$1] = $2; samples += $2 }
-		END {
-			for (name in spent) {
-				p = spent[name] / time
-				off = hits[name] - samples * p
-				variance = samples * p * (1 - p)
-				printf "# %s: %d of %d samples, %.2f %% of the time, %.2f sigma^2\n",
-					name, hits[name], samples, 100 * p, off * off / variance
-				if (off * off > 16 * variance) wrong++
-			}
-			exit !(samples > 100 && !wrong)
-		}' "$work/spent" "$work/hits"
+	fit rhist "$work/spent" "$work/hits"
 }
 echo $fast >$sample/frequency
 shares $((seconds * 3)) || shares $((seconds * 3))
