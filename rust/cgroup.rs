@@ -6,7 +6,6 @@ use super::{
     bindings,
     task::{
         self,
-        load,
         TaskArg, //
     },
 };
@@ -40,10 +39,10 @@ unsafe fn id_of_task(task: *const c_void) -> u64 {
     // SAFETY: A task has these pointers. The task, its css_set, the group and the node stay while
     // preemption is off (`rust/cgroup.c`).
     unsafe {
-        let set = load::<*const c_void>(task, bindings::RHIST_TASK_CGROUPS);
-        let group = load::<*const c_void>(set, bindings::RHIST_CSS_SET_GROUP);
-        let node = load::<*const c_void>(group, bindings::RHIST_CGROUP_NODE);
-        load(node, bindings::RHIST_NODE_ID)
+        let set = task::load::<*const c_void>(task, bindings::RHIST_TASK_CGROUPS);
+        let group = task::load::<*const c_void>(set, bindings::RHIST_CSS_SET_GROUP);
+        let node = task::load::<*const c_void>(group, bindings::RHIST_CGROUP_NODE);
+        task::load(node, bindings::RHIST_NODE_ID)
     }
     #[cfg(not(CONFIG_CGROUPS))]
     {

@@ -56,7 +56,7 @@
 #define cpuid_base_hypervisor(signature, leaves)	hypervisor_cpuid_base(signature, leaves)
 typedef unsigned long rhist_clone_flags_t;
 #define cmp_int(a, b)			(((a) > (b)) - ((a) < (b)))
-#define RHIST_CURRENT_TASK		pcpu_hot.current_task
+#define current_task			pcpu_hot.current_task
 /* HIST_STACKTRACE_DEPTH (trace.h) minus one. */
 #define RHIST_SYNTH_STACK_MOST		15
 
@@ -279,8 +279,6 @@ static inline int rhist_vfs_mkdir(struct mnt_idmap *idmap, struct dentry *dir, s
 /* Whether a hit of a system call's event reads user memory. */
 #define rhist_reads_user_memory(meta)	((meta)->user_mask)
 #define RHIST_LOOKUP_SHARED		true
-/* The variable of each CPU that x86 keeps the running task in. */
-#define RHIST_CURRENT_TASK		current_task
 #define rhist_fprobe_regs		ftrace_regs
 #define rhist_fprobe_argument(regs, n)	ftrace_regs_get_argument(regs, n)
 #define rhist_fprobe_return_value(regs)	ftrace_regs_get_return_value(regs)

@@ -15,8 +15,8 @@
 #include "compat.h"
 #include "task.h"
 
-#if defined(CONFIG_X86_64) && !defined(CONFIG_UML)
-const unsigned long rhist_current_at = (__force unsigned long)&RHIST_CURRENT_TASK;
+#if defined(CONFIG_X86_64) && defined(CONFIG_SMP) && !defined(CONFIG_UML)
+const unsigned long rhist_current_at = (__force unsigned long)&current_task;
 #endif
 
 /* Return the running task. Any context. */

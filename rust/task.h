@@ -7,7 +7,7 @@
 #include <linux/types.h>
 
 void rhist_current_comm(char *to);
-#if defined(CONFIG_X86_64) && !defined(CONFIG_UML)
+#if defined(CONFIG_X86_64) && defined(CONFIG_SMP) && !defined(CONFIG_UML)
 /* Where the running task is in memory of each CPU, for %gs. */
 extern const unsigned long rhist_current_at;
 #endif

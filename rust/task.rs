@@ -3,7 +3,7 @@
 //! The task that runs, and the one that the tracepoint of a hit was called with.
 
 use super::bindings;
-#[cfg(any(all(CONFIG_X86_64, not(CONFIG_UML)), CONFIG_ARM64))]
+#[cfg(any(all(CONFIG_X86_64, CONFIG_SMP, not(CONFIG_UML)), CONFIG_ARM64))]
 use core::arch::asm;
 use core::{
     ffi::c_void,
@@ -26,7 +26,7 @@ pub(super) unsafe fn load<T: Copy>(base: *const c_void, offset: usize) -> T {
 /// would save its registers for it. Any context.
 #[inline(always)]
 pub(super) fn current() -> *const c_void {
-    #[cfg(all(CONFIG_X86_64, not(CONFIG_UML)))]
+    #[cfg(all(CONFIG_X86_64, CONFIG_SMP, not(CONFIG_UML)))]
     {
         let task;
         // SAFETY: Reads the variable of this CPU that `current` is. Wherever the task runs, it is
@@ -54,7 +54,7 @@ pub(super) fn current() -> *const c_void {
         }
         task
     }
-    #[cfg(not(any(all(CONFIG_X86_64, not(CONFIG_UML)), CONFIG_ARM64)))]
+    #[cfg(not(any(all(CONFIG_X86_64, CONFIG_SMP, not(CONFIG_UML)), CONFIG_ARM64)))]
     // SAFETY: The function only returns a pointer.
     unsafe {
         bindings::rhist_current().cast()

@@ -145,6 +145,7 @@ impl<'a> Buckets<'a> {
                 folds: false,
                 forgets: of.room.forgets,
                 sparse: of.room.sparse,
+                numbered: false,
             },
             request,
         })

@@ -113,12 +113,15 @@ impl Histogram {
         let program = &code.program;
         let room = spec.map_room();
         let requests = match spec.is_tended() {
-            true => [Some(setup.request()?), Some(setup.request()?)],
-            false => [None, None],
+            true => {
+                let request = || setup.request().map(Some);
+                [request()?, request()?, request()?]
+            }
+            false => [None, None, None],
         };
-        let stacks = match spec.is_tended() {
-            true => 0,
-            false => program.stacks(),
+        let stacks = match spec.interns() {
+            true => program.stacks(),
+            false => 0,
         };
         let shape = Shape {
             bits: spec.bits,
@@ -140,7 +143,7 @@ impl Histogram {
             return Err(E2BIG);
         }
         let buckets = Buckets::shape(&spec, &shape, requests[1].as_ref());
-        let stacks = (stacks > 0).then(|| Stacks::shape(stacks, &shape));
+        let stacks = (stacks > 0).then(|| Stacks::shape(stacks, &shape, requests[2].as_ref()));
         let mut left = (setup.max_bytes)();
         let groups = match program.groups.is_empty() {
             true => None,
@@ -286,9 +289,17 @@ impl Histogram {
         self.map.hit_counts(check_signal)
     }
 
-    /// The room in it: see [`Map::room`].
+    /// The room in it, and in the map of its stacks: see [`Map::room`]. The places are its own
+    /// map's.
     pub fn room(&self) -> Option<RoomCounts> {
-        self.map.room()
+        let mut room = self.map.room()?;
+        if let Some(stacks) = self.stacks.as_ref().and_then(Stacks::room) {
+            room.ahead = room.ahead.min(stacks.ahead);
+            room.path += stacks.path;
+            room.no_memory += stacks.no_memory;
+            room.bytes += stacks.bytes;
+        }
+        Some(room)
     }
 
     /// Number of hits dropped so far because the map was full.

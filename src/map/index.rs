@@ -562,6 +562,7 @@ impl Index {
         if !M::BEYOND_LIMIT && is_full() {
             return self.end_path(table, slot, places);
         }
+        let is_beyond = M::BEYOND_LIMIT || self.pool.room().numbered;
         // Before the element is taken: the driver of the kernel's clock may be probed, and a hit
         // there would need an element of the next level.
         let now = self.clock.map(|clock| clock());
@@ -578,7 +579,7 @@ impl Index {
             if slot.cmpxchg(EMPTY, new.raw(), Release).is_err() {
                 return false;
             }
-            let decided = new.with(match self.pool.place(M::BEYOND_LIMIT) {
+            let decided = new.with(match self.pool.place(is_beyond) {
                 true => SlotState::Entry,
                 false => SlotState::Excess,
             });

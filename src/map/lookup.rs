@@ -152,6 +152,19 @@ impl Generation {
         Some(Elt::new(self, self.index.lookup(key)?))
     }
 
+    /// Returns whether a new key finds no place now. Any context.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        let pool = &self.index.pool;
+        pool.places() >= pool.capacity()
+    }
+
+    /// Finds the element of a key of these words, if it has one. Any context.
+    pub fn lookup_words(&self, key: &[u64]) -> Option<Elt<'_>> {
+        let key = WordKey::new(key, self.index.keys.width())?;
+        Some(Elt::new(self, self.index.lookup(key)?))
+    }
+
     /// Finds the element of a key of one word, if it has one. Any context.
     #[inline]
     pub fn lookup_word(&self, key: u64) -> Option<Elt<'_>> {
@@ -190,6 +203,13 @@ impl Generation {
             // SAFETY: An element has this number.
             true => Some(unsafe { self.index.keys.load(number) }),
             false => None,
+        }
+    }
+
+    /// Sets variable `var` of the element with this [number](Elt::number), which has a key.
+    pub fn set_var_at(&self, number: u32, var: usize, value: u64) {
+        if self.has(number) {
+            let _ = Elt::new(self, number).set_var(var, value);
         }
     }
 

@@ -21,6 +21,9 @@ pub struct Room {
     /// Tables have eight slots for an entry instead of two. So known keys are found within a few
     /// slots, also in the next table: the dearest hit does not take much longer than others.
     pub sparse: bool,
+    /// Somebody keeps the numbers of its elements, which another context may have found before it
+    /// was decided whether they get a place: all get one, some beyond the last.
+    pub numbered: bool,
 }
 
 impl Room {
@@ -32,6 +35,7 @@ impl Room {
             folds: false,
             forgets: false,
             sparse: false,
+            numbered: false,
         }
     }
 

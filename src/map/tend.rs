@@ -135,6 +135,8 @@ pub const ELEMENT_SHIFT: u32 = 24;
 /// The worker's own data of a map: its step there, and the findings of its sweeps.
 pub struct Tending {
     policy: Policy,
+    /// Sweeps come on demand only, and whether one is wanted. `None`: they come by the policy.
+    demand: Option<bool>,
     step: Step,
     /// The map and the second one.
     halves: PerMap<Half>,
@@ -332,6 +334,7 @@ impl Tending {
         sweep.grow(&policy, contents.elements())?;
         Ok(Self {
             policy,
+            demand: None,
             step: Step::Begin,
             halves: contents.per_map(Half::new)?,
             sweep,
@@ -462,6 +465,22 @@ impl Half {
 }
 
 impl Tending {
+    /// From now on, entries are only looked for on demand, whatever hits ask for: see
+    /// [`Tending::want_sweep`].
+    pub fn sweep_on_demand(&mut self) {
+        self.demand = Some(false);
+    }
+
+    /// Has the next beat that begins a cycle look for entries to be taken out.
+    pub fn want_sweep(&mut self) {
+        self.demand = Some(true);
+    }
+
+    /// Returns whether entries are going: the next beat decides about them.
+    pub fn is_judging(&self) -> bool {
+        matches!(self.step, Step::Judge)
+    }
+
     /// The map and the second one, with the worker's data of each.
     fn with_maps<'a>(
         &'a mut self,
@@ -645,14 +664,25 @@ impl Map {
         if tending.is_replacing() {
             return Ok(self.seal_tables(tending, between));
         }
-        let Tending { sweep, policy, .. } = tending;
-        if !policy.forgets() {
+        let Tending {
+            sweep,
+            policy,
+            demand,
+            ..
+        } = tending;
+        if !policy.forgets() || *demand == Some(false) {
             return Ok(Beat::At(at));
         }
         let for_sweep = Request::SWEEP | Request::RECYCLE;
         let request = contents.index.request();
         let is_asked = request.is_some_and(|request| request.has(for_sweep));
-        let due_at = sweep.due_at(policy, now_ns, is_asked);
+        let due_at = match demand {
+            Some(wanted) => {
+                *wanted = false;
+                now_ns
+            }
+            None => sweep.due_at(policy, now_ns, is_asked),
+        };
         if sweep.at.is_some() && now_ns < due_at {
             return Ok(Beat::At(at.min(due_at)));
         }

@@ -241,8 +241,8 @@ impl Histogram {
         let Some(key) = buffer.get_mut(..used) else {
             return;
         };
-        let number = |content: &Content| stack_number(content, hit, stacks);
         let generation = self.generation(hit);
+        let number = |content: &Content| stack_number(content, hit, stacks, generation);
         let key = match program.put_interned(key, hit, number) {
             true => key,
             // Not a key of the map, which lacks a place for the hit, too.
@@ -491,15 +491,20 @@ impl Histogram {
     }
 }
 
-/// The number of the stack that a content is. `None`: it lacks a place.
+/// The number of the stack that a content is: see [`Stacks::number`].
 #[inline(never)]
-fn stack_number(content: &Content, hit: &Hit<'_>, stacks: &Stacks) -> Option<u64> {
+fn stack_number(
+    content: &Content,
+    hit: &Hit<'_>,
+    stacks: &Stacks,
+    keys: &Generation,
+) -> Option<u64> {
     let mut stack = Stack::new();
     match *content {
         Content::StoredStack(offset) => read_stored_stack(offset, hit, &mut stack),
         _ => hit.context().stack(hit.preempt(), &mut stack),
     }
-    stacks.number(hit.preempt(), stack.entries())
+    stacks.number(hit.preempt(), keys, stack.entries())
 }
 
 /// Out-of-line [`DistributionCode::count`], for callers that do much else.

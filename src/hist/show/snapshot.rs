@@ -45,7 +45,10 @@ use crate::{
             SortKey,
             Statistic, //
         },
-        stacks::StackList,
+        stacks::{
+            StackList,
+            Stacks, //
+        },
         HistInterval,
         Histogram, //
     },
@@ -165,6 +168,8 @@ impl Snapshot {
         gone: Gone,
         check_signal: &dyn Fn() -> Result,
     ) -> Result<KBox<Self>> {
+        // Before the keys are read: so their stacks stay.
+        let _held = hist.stacks.as_ref().map(Stacks::hold);
         let contents = hist.map.contents();
         let buckets = Buckets::of(&contents).zip(totals.second.as_ref());
         let without_bucket = buckets.map_or(0, |(buckets, totals)| buckets.lost(totals));

@@ -351,6 +351,7 @@ impl Spec {
             folds: self.full.other,
             forgets,
             sparse: self.bits_max > self.bits,
+            numbered: false,
         }
     }
 
@@ -361,10 +362,9 @@ impl Spec {
     }
 
     /// Returns whether its keys have numbers of stacks, if they are more than a stack: only in its
-    /// own map, and as long as that keeps its entries. Other histograms look up keys with variables
-    /// by their words.
+    /// own map. Other histograms look up keys with variables by their words.
     pub(in crate::hist) fn interns(&self) -> bool {
-        self.only_counts() && !self.is_tended()
+        self.only_counts()
     }
 
     /// Returns whether a name of a task counts in the length of its keys as the map has it: in a

@@ -38,6 +38,9 @@ static const struct target targets[] = {
 	/* the next table, and the elements of other */
 	{ .event = GETPGID, .text = "hist:keys=pid:vals=pid.dist:size=128..1024:full(other)",
 	  .second = "hist:keys=common_pid:v=pid:size=128:expire(taken,1h):full(recycle)" },
+	/* A map of stacks, with its next table, and the groups. */
+	{ .event = "sched/sched_waking",
+	  .text = "hist:keys=common_stacktrace,common_cgroup,pid.cgroup:size=128..1024:full(other)" },
 	{ .event = "synthetic/rhist_n", .text = "hist:keys=a:size=128" },
 	{ .event = "ftrace/print", .text = "hist:keys=common_comm:size=128" },
 	{ .event = IN_INSTANCE "ftrace/print", .text = "hist:keys=common_comm:size=128" },

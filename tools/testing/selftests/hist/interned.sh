@@ -76,6 +76,67 @@ stacks 0 3000 1000
 is "$(total Hits events/$EVENT/hist) $(total Dropped events/$EVENT/hist)" "3000 0" "with full(other) all hits count"
 remove_triggers events/$EVENT
 
+# One that grows: no key and no stack is lost, although each hit brings both, and they are the same
+# as in one that has the places at first.
+{
+	echo 'hist:keys=k,stack.stacktrace:size=128..16384'
+	echo 'hist:keys=stack.stacktrace,k:size=8192'
+} | while read -r trigger; do echo "$trigger" >>events/$EVENT/trigger; done
+for first in $(seq 0 100 4400); do
+	stacks $first 100 100
+	for _ in $(seq 100); do
+		ahead=$(sed -n "s/^rhist_events:stacks  *hist 1: .* places, \([0-9]*\) ahead,.*/\1/p" "$TRACING/hist_stats")
+		[ "${ahead:-0}" -lt 200 ] || break
+		sleep 0.02
+	done
+done
+kinds=$(stored | sed -n 's/^2: \([0-9]*\) stacks, 0 .*/\1/p')
+is "$(stored)" "1: $kinds stacks, 0 hits without stack
+2: $kinds stacks, 0 hits without stack" "stacks of a histogram that grows"
+yes "which are $kinds: their map has grown twice" [ "$kinds" -gt 512 ]
+for nth in 1 2; do
+	awk -v nth=$nth '/^# event histogram/ { hist++ } hist == nth' events/$EVENT/hist >"$work/grown.$nth"
+done
+is "$(total Entries "$work/grown.1") $(total Dropped "$work/grown.1")" "4500 0" "and its keys"
+for nth in 1 2; do grep -c '+0x.* .rhist_events.$' "$work/grown.$nth"; done >"$work/words"
+is "$(uniq "$work/words" | grep -c .)" 1 "with all words"
+remove_triggers events/$EVENT
+
+# One that forgets: stacks go with the last entry that has them, while others come, and entries are
+# read. Each key has the stack that it has in a histogram that keeps all.
+pairs() { # pairs PATTERN REPLACEMENT: prints each number with its stack, in the histogram whose keys are so
+	sed -nE "s/.*\"keys\":\\[$1\\],\"values.*/$2/p" "$work/jsonl" | sort -u
+}
+number='([0-9]+)' words='(\{"stack":.*\})'
+mkdir instances/rhist_i
+echo 'hist:keys=k,stack.stacktrace:size=8192' >instances/rhist_i/events/$EVENT/trigger
+echo 'hist:keys=stack.stacktrace,k:size=128..256:full(recycle):expire(1s)' >events/$EVENT/trigger
+: >"$work/seen"
+for first in $(seq 0 30 1200); do
+	stacks $first 30 30 &
+	cat events/$EVENT/hist_jsonl >"$work/jsonl"
+	pairs "$words,$number" '\2 \1' >>"$work/seen"
+	wait
+	sleep 0.1
+done
+cat instances/rhist_i/events/$EVENT/hist_jsonl >"$work/jsonl"
+pairs "$number,$words" '\1 \2' >"$work/all"
+: >instances/rhist_i/events/$EVENT/trigger
+rmdir instances/rhist_i
+sort -u "$work/seen" >"$work/sorted"
+is "$(comm -13 "$work/all" "$work/sorted" | head -n 4)" "" "each key has its stack, while stacks come and go"
+is "$(grep -c . "$work/all")" 1230 "of all that came"
+yes "$(grep -c . "$work/sorted") of them were read while they were there" [ "$(grep -c . "$work/sorted")" -gt 300 ]
+dropped=$(total Dropped events/$EVENT/hist) without=$(stored | sed 's/.*, \([0-9]*\) hits without stack/\1/')
+is $(($(total Hits events/$EVENT/hist) + dropped)) 1230 "hits and drops, which are $dropped, are the events"
+yes "$without for want of a stack are among these" [ "$without" -le "$dropped" ]
+for _ in $(seq 100); do
+	stored | grep -q '^1: 0 stacks' && break
+	sleep 0.1
+done
+is "$(stored)" "1: 0 stacks, $without hits without stack" "no stack is left without entries"
+remove_triggers events/$EVENT
+
 # Intervals, JSON and a shared histogram show the words.
 echo 'hist:keys=k,stack.stacktrace:name=rhist_i' >events/$EVENT/trigger
 mkdir instances/rhist_i

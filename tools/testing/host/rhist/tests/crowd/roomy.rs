@@ -66,6 +66,7 @@ fn map(clauses: Clauses) -> (Map, Tending) {
         folds: clauses.folds,
         forgets,
         sparse: clauses.bits_max > clauses.bits,
+        numbered: false,
     };
     let first = Shape {
         bits: clauses.bits,

@@ -475,9 +475,16 @@ impl Worker {
 
     /// Takes a turn, `ms` later.
     pub(crate) fn work(&mut self, ms: u64) {
+        self.work_beside(ms, || ());
+    }
+
+    /// The same; `between` runs after each beat.
+    pub(crate) fn work_beside(&mut self, ms: u64, mut between: impl FnMut()) {
         BOOT_NS.set(BOOT_NS.get() + ms * 1_000_000);
         loop {
-            match self.hist.beat(&mut self.tending, BOOT_NS.get(), || ()) {
+            let beat = self.hist.beat(&mut self.tending, BOOT_NS.get(), || ());
+            between();
+            match beat {
                 Beat::At(_) => return,
                 Beat::Again => (),
                 Beat::GracePeriod(retired) => drop(retired),

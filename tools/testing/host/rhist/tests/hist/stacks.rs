@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::events::*;
 use super::intervals;
 use super::jsonl;
+use super::others::Worker;
 
 /// Stacks, some of which differ little.
 const STACKS: [&[u64]; 9] = [
@@ -109,7 +110,7 @@ proptest! {
         let [interned, plain] = both(KEYS[keys], clauses);
         for &(stack, number) in &hits {
             // The last one differs from others in its last word.
-            let stack: Vec<u64> = (0..stack % 7).chain([stack + 1]).collect();
+            let stack = numbered(stack);
             hit(&interned, &stack, number, 0);
             hit(&plain, &stack, number, 0);
         }
@@ -119,6 +120,129 @@ proptest! {
         prop_assert!(without <= interned.drops() || other);
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Both maps of a histogram that grows do so: no key and no stack is dropped, although most
+    /// hits bring a new one.
+    #[test]
+    fn growing(
+        hits in prop::collection::vec((0u64..5000, 0u64..2), 0..1000),
+        keys in 0..KEYS.len(),
+        burst in 1usize..300,
+    ) {
+        let [interned, plain] = both(KEYS[keys], ":size=128..16384");
+        let mut workers = [&interned, &plain].map(Worker::new);
+        for burst in hits.chunks(burst) {
+            for &(stack, number) in burst {
+                let stack = numbered(stack);
+                hit(&interned, &stack, number, 0);
+                hit(&plain, &stack, number, 0);
+            }
+            workers.iter_mut().for_each(|worker| worker.work(100));
+        }
+        prop_assert_eq!(shown(&interned), shown(&plain));
+        prop_assert_eq!(said(&interned), said(&plain));
+        prop_assert_eq!((interned.drops(), interned.interned().unwrap().1), (0, 0));
+    }
+
+    /// Entries are taken out, and stacks with their last entry. Keys that are left, or come later,
+    /// have their own stacks.
+    #[test]
+    fn forgetting(
+        rounds in prop::collection::vec(
+            (prop::collection::vec((0u64..60, 0u64..3), 0..50), 100u64..900),
+            0..20,
+        ),
+        keys in 0..KEYS.len(),
+        clauses in 0..FORGETTING.len(),
+    ) {
+        let [interned, plain] = both(KEYS[keys], FORGETTING[clauses]);
+        let mut workers = [&interned, &plain].map(Worker::new);
+        for (round, (hits, ms)) in (0..).zip(rounds) {
+            for (stack, number) in hits {
+                // Stacks that come again, and stacks of this time.
+                let stack = stack % 20 + round * 20 * (stack / 20);
+                let stack = numbered(stack);
+                hit(&interned, &stack, number, 0);
+                hit(&plain, &stack, number, 0);
+            }
+            let [a, b] = [&interned, &plain].map(shown);
+            prop_assert_eq!(a, b);
+            prop_assert_eq!(said(&interned), said(&plain));
+            let now = BOOT_NS.get();
+            for worker in &mut workers {
+                BOOT_NS.set(now);
+                worker.work(ms);
+            }
+        }
+        prop_assert_eq!(interned.interned().unwrap().1, 0);
+        // All entries expire.
+        for _ in 0..20 {
+            workers[0].work(250);
+        }
+        prop_assert_eq!(interned.interned().unwrap().0, 0);
+    }
+
+    /// The same in a full map, whose oldest entries are taken out. Hits and readers come between
+    /// all steps of the worker. A number in the key tells the stack.
+    #[test]
+    fn recycled(
+        hits in prop::collection::vec(0u64..400, 0..600),
+        burst in 10usize..60,
+        clauses in 0..RECYCLING.len(),
+    ) {
+        let hist = hist(&zoo(), &format!("keys=stack.stacktrace,u64:{}", RECYCLING[clauses]));
+        let mut worker = Worker::new(&hist);
+        let mut hits = hits.into_iter();
+        let mut right = Ok(());
+        while hits.len() > 0 && right.is_ok() {
+            for number in hits.by_ref().take(burst) {
+                hit(&hist, &numbered(number), number, 0);
+            }
+            worker.work_beside(300, || {
+                if let Some(number) = hits.next() {
+                    hit(&hist, &numbered(number), number, 0);
+                }
+                right = std::mem::replace(&mut right, Ok(())).and_then(|()| numbered_rightly(&hist));
+            });
+        }
+        right?;
+    }
+}
+
+/// The stack of a key with this number.
+fn numbered(number: u64) -> Vec<u64> {
+    (1..=number % 7).chain([number + 1]).collect()
+}
+
+/// Returns whether each key has the stack of its number.
+fn numbered_rightly(hist: &Arc<Histogram>) -> Result<(), TestCaseError> {
+    for [keys, _] in said(hist).0 {
+        let stack = keys[0]["stack"].as_array().unwrap();
+        let number = keys[1].as_u64().unwrap();
+        let last = format!("{:x}", number + 1);
+        prop_assert_eq!(stack.len(), numbered(number).len());
+        prop_assert!(
+            stack.last().unwrap().to_string().contains(&last),
+            "{:?}: {}",
+            stack,
+            last
+        );
+    }
+    Ok(())
+}
+
+/// Clauses by which the oldest entries are taken out.
+const RECYCLING: [&str; 3] = [
+    "size=128:full(recycle)",
+    "size=128..512:expire(1s):full(recycle)",
+    "size=256:expire(1s)",
+];
+
+/// Clauses by which entries expire.
+const FORGETTING: [&str; 2] = [":size=256:expire(1s)", ":size=128..1024:expire(1s)"];
 
 /// Equal stacks are stored once; two in a key, twice as many as entries.
 #[test]
@@ -180,8 +304,7 @@ fn short_keys() {
     let keys = "keys=stack.stacktrace,common_stacktrace,dyn,u64,stack";
     let refused = build(&zoo(), &format!("{keys}:v=1")).map(drop);
     assert!(refused.is_err());
-    let refused = build(&zoo(), &format!("{keys}:size=128..256")).map(drop);
-    assert!(refused.is_err());
+    assert!(build(&zoo(), &format!("{keys}:size=128..256:expire(60s)")).is_ok());
     let hist = hist(&zoo(), keys);
     for number in [1, 2, 1] {
         hit(&hist, &[5, number], number, 0);

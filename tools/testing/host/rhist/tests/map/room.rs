@@ -281,6 +281,38 @@ fn an_element_in_excess_is_left_behind() {
     assert!(found > 0);
 }
 
+/// In a map whose elements are numbered, the same two keys get a place each, and further keys none.
+/// A number that a hit has found is never another key's.
+#[test]
+fn numbered_elements_are_not_in_excess() {
+    let room = Room {
+        numbered: true,
+        ..FIXED
+    };
+    let mut found = 0;
+    for point in 0..20 {
+        let world = World::new(FIRST, room);
+        drop(world.map.publish_next(NEXT));
+        let handler = {
+            let world = world.clone();
+            move || {
+                world.hit(8);
+            }
+        };
+        interrupt::at(point, handler, || world.hit(7));
+        assert_eq!(world.map.contents().in_excess().count(), 0);
+        let numbers = [7, 8].map(|key| world.hit(key));
+        found += u32::from(numbers.iter().all(Option::is_some));
+        assert_eq!(world.hit(9), None);
+        world.map.open_next();
+        assert_eq!(world.replace(), 0);
+        for (key, number) in [7, 8].into_iter().zip(numbers) {
+            assert!(number.is_none() || number == world.hit(key));
+        }
+    }
+    assert!(found > 0);
+}
+
 /// A hit, interrupted at each access by hits of the same and of another key, in each state that a
 /// first table can leave them in.
 #[test]

@@ -84,6 +84,7 @@ impl Clauses {
             folds: self.folds,
             forgets: self.forgets(),
             sparse: self.bits_max > self.bits,
+            numbered: false,
         }
     }
 }
@@ -1298,6 +1299,7 @@ fn the_worker_sleeps_while_it_cannot_help() {
                 folds: false,
                 forgets,
                 sparse: false,
+                numbered: false,
             },
             request: Some(&request),
             ..super::shape()
