@@ -78,10 +78,8 @@ remove_triggers events/$EVENT
 
 # One that grows: no key and no stack is lost, although each hit brings both, and they are the same
 # as in one that has the places at first.
-{
-	echo 'hist:keys=k,stack.stacktrace:size=128..16384'
-	echo 'hist:keys=stack.stacktrace,k:size=8192'
-} | while read -r trigger; do echo "$trigger" >>events/$EVENT/trigger; done
+echo 'hist:keys=k,stack.stacktrace:size=128..16384' >events/$EVENT/trigger
+echo 'hist:keys=stack.stacktrace,k:size=8192' >>events/$EVENT/trigger
 for first in $(seq 0 100 4400); do
 	stacks $first 100 100
 	for _ in $(seq 100); do

@@ -478,7 +478,7 @@ impl Worker {
         self.work_beside(ms, || ());
     }
 
-    /// The same; `between` runs after each beat.
+    /// Takes a turn, `ms` later, and calls `between` after each beat, when others may hit and read.
     pub(crate) fn work_beside(&mut self, ms: u64, mut between: impl FnMut()) {
         BOOT_NS.set(BOOT_NS.get() + ms * 1_000_000);
         loop {

@@ -185,8 +185,8 @@ proptest! {
         prop_assert_eq!(interned.interned().unwrap().0, 0);
     }
 
-    /// The same in a full map, whose oldest entries are taken out. Hits and readers come between
-    /// all steps of the worker. A number in the key tells the stack.
+    /// Each key of a full map, whose oldest entries are taken out, has its own stack. A number in
+    /// the key tells which. Hits and readers come between all steps of the worker.
     #[test]
     fn recycled(
         hits in prop::collection::vec(0u64..400, 0..600),
