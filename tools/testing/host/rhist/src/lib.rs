@@ -50,6 +50,9 @@ pub mod text;
 #[path = "../../../../../src/trigger/mod.rs"]
 pub mod trigger;
 #[cfg(not(loom))]
+#[path = "../../../../../src/user_stack/mod.rs"]
+pub mod user_stack;
+#[cfg(not(loom))]
 #[path = "../../../../../src/user_events"]
 pub mod user_events {
     //! Events of programs: their pure parts.

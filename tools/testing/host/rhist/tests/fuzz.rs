@@ -22,6 +22,8 @@ mod scene;
 mod shape;
 #[path = "trigger/exercise.rs"]
 mod trigger;
+#[path = "user_stack/exercise.rs"]
+mod user_stack;
 #[path = "trigger/walk.rs"]
 mod walk;
 #[path = "hist/world.rs"]
@@ -62,4 +64,9 @@ fn filters() {
 #[test]
 fn scenarios() {
     replay("scenario", |input| scenario::exercise(input, |_| ()));
+}
+
+#[test]
+fn rules() {
+    replay("rules", user_stack::exercise);
 }

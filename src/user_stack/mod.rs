@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Stacks of programs, most of which are compiled without frame pointers.
+//!
+//! The [rules](Rules) of a file say for each of its instructions where the registers of the caller
+//! are. The command compiles them from the file's `.eh_frame`. A [walk](Walk) follows them, and
+//! frame pointers in files without rules. The result are [words](Word) without addresses of the
+//! program.
+//!
+//! Programs, files and rules are not trusted: see `Documentation/user-stacks.rst`.
+
+mod rules;
+mod walk;
+mod word;
+
+pub use self::{
+    rules::{
+        Fault,
+        Kind,
+        Machine,
+        Rule,
+        Rules,
+        Upload, //
+    },
+    walk::{
+        End,
+        Mapping,
+        Program,
+        Registers,
+        Walk, //
+    },
+    word::{
+        Place,
+        Word, //
+    },
+};

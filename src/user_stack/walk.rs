@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Walks: from the registers of a program to the words of its stack.
+//!
+//! A walk takes a bounded number of steps for each word, and reads at most four words of memory for
+//! it. A hostile program may have chosen the addresses, the memory at them, and the mappings; the
+//! author of a hostile file may have chosen the rules.
+
+use super::{
+    Kind,
+    Machine,
+    Place,
+    Rule,
+    Word, //
+};
+
+/// The registers of a program that a walk begins with.
+#[derive(Clone, Copy, Debug)]
+pub struct Registers {
+    /// The address of the instruction that runs next.
+    pub ip: u64,
+    /// The stack pointer.
+    pub sp: u64,
+    /// The frame pointer: `rbp`, `x29`.
+    pub fp: u64,
+    /// The link register, where the architecture has one: `x30`.
+    pub lr: Option<u64>,
+}
+
+/// An executable mapping.
+#[derive(Clone, Copy, Debug)]
+pub struct Mapping {
+    /// Its first address.
+    pub begin: u64,
+    /// The address behind it.
+    pub end: u64,
+    /// The place of its first byte.
+    pub place: Place,
+}
+
+impl Mapping {
+    /// The place of an address, if that is in the mapping.
+    #[inline(always)]
+    fn at(&self, address: u64) -> Option<Place> {
+        if address >= self.end {
+            return None;
+        }
+        let more = address.checked_sub(self.begin)?;
+        Some(match self.place {
+            Place::File { object, offset } => Place::File {
+                object,
+                offset: offset.saturating_add(more),
+            },
+            Place::Memory { mapping, offset } => Place::Memory {
+                mapping,
+                offset: offset.saturating_add(more),
+            },
+            Place::Vdso { offset } => Place::Vdso {
+                offset: offset.saturating_add(more),
+            },
+            Place::Unlisted => Place::Unlisted,
+        })
+    }
+}
+
+/// The program whose stack is walked.
+pub trait Program {
+    /// Its architecture.
+    const MACHINE: Machine;
+
+    /// The bits of a return address that are its address; the others authenticate it.
+    const CODE: u64;
+
+    /// The executable mapping that an address is in. Fails with [`End::Astray`] if it is in none,
+    /// or [`End::Changing`].
+    fn mapping(&mut self, address: u64) -> Result<Mapping, End>;
+
+    /// Reads a word of its memory; `None` if it is not there.
+    fn read(&mut self, address: u64) -> Option<u64>;
+
+    /// The rule for an instruction; `None` for files without rules.
+    fn rule(&mut self, place: Place) -> Option<Rule>;
+}
+
+/// How a stack ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum End {
+    /// With the outermost function.
+    Whole,
+    /// After as many words as were wanted, with more to come.
+    Depth,
+    /// At code without rules, and without frame pointers that lead on.
+    NoRules,
+    /// At memory that is not there, or cannot be read without waiting.
+    NoMemory,
+    /// At a mapping that is being changed.
+    Changing,
+    /// At an address that is in no executable mapping, or a frame below its callee's.
+    Astray,
+}
+
+/// Where the kernel puts the registers `fp`, `lr`, `sp` and `ip` on the stack when it calls a
+/// signal handler: bytes from the stack pointer with which the handler returns.
+struct SignalFrame {
+    fp: u64,
+    lr: Option<u64>,
+    sp: u64,
+    ip: u64,
+}
+
+impl SignalFrame {
+    const fn of(machine: Machine) -> Self {
+        match machine {
+            // `uc_mcontext` is at byte 40 of `struct ucontext`
+            // (include/uapi/asm-generic/ucontext.h), and a `struct sigcontext_64`
+            // (arch/x86/include/uapi/asm/sigcontext.h).
+            Machine::X86 => Self {
+                fp: 40 + 80,
+                lr: None,
+                sp: 40 + 120,
+                ip: 40 + 128,
+            },
+            // Behind a `struct siginfo` of 128 bytes, `uc_mcontext` is at byte 176 of `struct
+            // ucontext` (arch/arm64/include/uapi/asm/ucontext.h), and its registers are at byte 8
+            // of `struct sigcontext` (arch/arm64/include/uapi/asm/sigcontext.h).
+            Machine::Arm64 => Self {
+                fp: 128 + 176 + 8 + 29 * 8,
+                lr: Some(128 + 176 + 8 + 30 * 8),
+                sp: 128 + 176 + 8 + 31 * 8,
+                ip: 128 + 176 + 8 + 32 * 8,
+            },
+        }
+    }
+}
+
+/// A walk that has come to some frame.
+pub struct Walk<'a, P> {
+    program: &'a mut P,
+    registers: Registers,
+    /// The instruction pointer is the address of the instruction that runs next, not a return
+    /// address.
+    exact: bool,
+    /// The mapping of the last address, and the one before: often a program and a library call each
+    /// other.
+    mappings: [Option<Mapping>; 2],
+    /// A word was returned for the current frame.
+    begun: bool,
+}
+
+impl<'a, P: Program> Walk<'a, P> {
+    /// A walk that begins with the registers of a program.
+    pub fn new(program: &'a mut P, registers: Registers) -> Self {
+        Self {
+            program,
+            registers,
+            exact: true,
+            mappings: [None; 2],
+            begun: false,
+        }
+    }
+
+    /// The word of the next frame, the innermost first.
+    pub fn next_word(&mut self) -> Result<Word, End> {
+        if self.begun {
+            self.step()?;
+        }
+        let place = self.place(self.registers.ip)?;
+        self.begun = true;
+        Ok(Word::new(place, self.exact))
+    }
+
+    /// The place of an address.
+    fn place(&mut self, address: u64) -> Result<Place, End> {
+        let [last, before] = self.mappings;
+        if let Some(place) = last.and_then(|mapping| mapping.at(address)) {
+            return Ok(place);
+        }
+        let mapping = match before {
+            Some(mapping) if mapping.at(address).is_some() => mapping,
+            _ => self.program.mapping(address)?,
+        };
+        self.mappings = [Some(mapping), last];
+        mapping.at(address).ok_or(End::Astray)
+    }
+
+    /// Goes on to the caller.
+    fn step(&mut self) -> Result<(), End> {
+        // A call may be the last instruction of a function: then its return address is in the next.
+        let ip = self.registers.ip.wrapping_sub(u64::from(!self.exact));
+        let place = self.place(ip)?;
+        let rule = match self.program.rule(place) {
+            None => return self.step_by_frame_pointer(),
+            Some(rule) => rule,
+        };
+        let Registers { ip, sp, fp, .. } = self.registers;
+        let cfa = match rule.kind {
+            Kind::Gap => return self.step_by_frame_pointer(),
+            Kind::Outermost => return Err(End::Whole),
+            Kind::Other => return Err(End::NoRules),
+            Kind::Signal => return self.step_out_of_handler(),
+            Kind::Sp => sp.wrapping_add_signed(rule.cfa.into()),
+            Kind::Fp => fp.wrapping_add_signed(rule.cfa.into()),
+            Kind::Deref => self.read(fp.wrapping_add_signed(rule.cfa.into()))?,
+            Kind::Plt => sp.wrapping_add(if ip & 15 >= 11 { 16 } else { 8 }),
+        };
+        // Only a function that has not stored its return address may have a frame without a word.
+        if cfa < sp || cfa == sp && rule.ra != 0 {
+            return Err(End::Astray);
+        }
+        let ra = match rule.ra {
+            0 => self.registers.lr.ok_or(End::NoRules)?,
+            words => self.read_of_frame(cfa, words)?,
+        };
+        let fp = match (rule.kind, rule.fp) {
+            (Kind::Deref, _) => self.read(fp)?,
+            (_, 0) => fp,
+            (_, words) => self.read_of_frame(cfa, words)?,
+        };
+        self.return_to(ra, cfa, fp)
+    }
+
+    /// Goes on to the caller by the two words at the frame pointer: the caller's frame pointer, and
+    /// the return address. x86-64 and arm64 have the same two.
+    fn step_by_frame_pointer(&mut self) -> Result<(), End> {
+        let Registers { sp, fp, .. } = self.registers;
+        // The outermost frame has 0, by the ABIs of both architectures.
+        if fp == 0 {
+            return Err(End::Whole);
+        }
+        // Without frame pointers the register has anything.
+        if fp < sp || fp % 8 != 0 {
+            return Err(End::NoRules);
+        }
+        let caller = self.read(fp)?;
+        let ra = self.read(fp.wrapping_add(8))?;
+        let ended = self.return_to(ra, fp.wrapping_add(16), caller);
+        ended.and_then(|()| match self.place(self.registers.ip) {
+            Err(End::Astray) => Err(End::NoRules),
+            other => other.map(|_| ()),
+        })
+    }
+
+    /// Goes on to the code that a signal has interrupted.
+    fn step_out_of_handler(&mut self) -> Result<(), End> {
+        let frame = const { SignalFrame::of(P::MACHINE) };
+        let sp = self.registers.sp;
+        let mut saved = |offset| self.read(sp.wrapping_add(offset));
+        self.registers = Registers {
+            ip: saved(frame.ip)?,
+            // The handler may have had a stack of its own, above or below.
+            sp: saved(frame.sp)?,
+            fp: saved(frame.fp)?,
+            lr: frame.lr.map(saved).transpose()?,
+        };
+        self.exact = true;
+        Ok(())
+    }
+
+    /// Sets the registers that the caller has when it runs again.
+    fn return_to(&mut self, ra: u64, sp: u64, fp: u64) -> Result<(), End> {
+        let ip = ra & P::CODE;
+        if ip == 0 {
+            return Err(End::Whole);
+        }
+        // The caller has stored its link register, so its value is not known here.
+        self.registers = Registers {
+            ip,
+            sp,
+            fp,
+            lr: None,
+        };
+        self.exact = false;
+        Ok(())
+    }
+
+    /// Reads a word below the end of a frame.
+    fn read_of_frame(&mut self, cfa: u64, words: i16) -> Result<u64, End> {
+        let address = cfa.wrapping_add_signed(i64::from(words) * 8);
+        if address < self.registers.sp || address >= cfa {
+            return Err(End::Astray);
+        }
+        self.read(address)
+    }
+
+    fn read(&mut self, address: u64) -> Result<u64, End> {
+        self.program.read(address).ok_or(End::NoMemory)
+    }
+}

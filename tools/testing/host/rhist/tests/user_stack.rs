@@ -1,0 +1,767 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Stacks of programs: words, rules as they are written, and walks through memory of any content.
+
+#![cfg(not(loom))]
+
+#[path = "user_stack/table.rs"]
+mod table;
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use rhist::user_stack::{
+    End, Fault, Kind, Machine, Mapping, Place, Program, Registers, Rule, Rules, Walk, Word,
+};
+use table::{upload, Table};
+
+const NONE: Rule = rule(Kind::Gap, 0, 0, 0);
+
+const fn rule(kind: Kind, cfa: i32, ra: i16, fp: i16) -> Rule {
+    Rule { kind, fp, ra, cfa }
+}
+
+// --- words
+
+proptest! {
+    #[test]
+    fn a_word_has_its_place(number in 0..Word::NUMBERS, offset in 0..Word::OFFSETS, exact: bool) {
+        for place in [
+            Place::File { object: number, offset },
+            Place::Memory { mapping: number, offset },
+            Place::Vdso { offset },
+            Place::Unlisted,
+        ] {
+            let word = Word::new(place, exact).to_u64();
+            prop_assert_ne!(word, 0);
+            prop_assert_eq!(Word::place(word), Some((place, exact)));
+        }
+    }
+
+    #[test]
+    fn different_places_have_different_words(word: u64) {
+        if let Some((place, exact)) = Word::place(word) {
+            prop_assert_eq!(Word::new(place, exact).to_u64(), word);
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_unlisted() {
+    for place in [
+        Place::File {
+            object: Word::NUMBERS,
+            offset: 0,
+        },
+        Place::File {
+            object: 0,
+            offset: Word::OFFSETS,
+        },
+        Place::Memory {
+            mapping: u32::MAX,
+            offset: 0,
+        },
+        Place::Vdso { offset: u64::MAX },
+    ] {
+        let word = Word::new(place, true).to_u64();
+        assert_eq!(Word::place(word), Some((Place::Unlisted, true)));
+    }
+    assert_eq!(Word::place(0), None);
+}
+
+// --- rules
+
+fn rules() -> impl Strategy<Value = Vec<Rule>> {
+    let any_rule = prop_oneof![
+        Just(rule(Kind::Outermost, 0, 0, 0)),
+        Just(rule(Kind::Other, 0, 0, 0)),
+        Just(rule(Kind::Plt, 0, -1, 0)),
+        (any::<i32>(), -50..=0i16).prop_map(|(cfa, fp)| rule(Kind::Sp, cfa, -1, fp)),
+        (any::<i32>(), -50..=0i16).prop_map(|(cfa, fp)| rule(Kind::Fp, cfa, -1, fp)),
+        any::<i32>().prop_map(|cfa| rule(Kind::Deref, cfa, -1, 0)),
+    ];
+    prop::collection::vec(any_rule, 0..9).prop_map(|mut rules| {
+        rules.insert(0, NONE);
+        rules
+    })
+}
+
+/// A valid table.
+fn tables() -> impl Strategy<Value = Table> {
+    let page = prop::collection::btree_map(any::<u16>(), any::<prop::sample::Index>(), 0..40);
+    let pages = prop::collection::vec(page, 0..5);
+    (rules(), pages, 0..1000u32).prop_map(|(rules, pages, first)| {
+        let pages = pages.into_iter().map(|page| {
+            let mut rows: Vec<(u16, u16)> = page
+                .iter()
+                .map(|(&offset, index)| (offset, index.index(rules.len()) as u16))
+                .collect();
+            if let Some(row) = rows.first_mut() {
+                row.0 = 0;
+            }
+            rows
+        });
+        Table {
+            machine: Machine::X86,
+            pages: pages.collect(),
+            rules,
+            first,
+        }
+    })
+}
+
+proptest! {
+    #[test]
+    fn the_rule_that_is_found_is_the_last_row_before(
+        table in tables(),
+        piece in 1..64usize,
+        others in prop::collection::vec(any::<u64>(), 20),
+    ) {
+        let rules = upload(table.machine, &table.to_bytes(), piece).unwrap();
+        let mut expected = BTreeMap::new();
+        for (nth, rows) in table.pages.iter().enumerate() {
+            let page = (u64::from(table.first) + nth as u64) << 16;
+            if rows.is_empty() {
+                expected.insert(page, 0);
+            }
+            expected.extend(rows.iter().map(|&(offset, rule)| (page + u64::from(offset), rule)));
+        }
+        let end = u64::from(table.first + table.pages.len() as u32) << 16;
+        expected.insert(end, 0);
+        let near = expected.keys().flat_map(|&at| [at.saturating_sub(1), at, at + 1]);
+        for offset in near.chain(others.iter().copied()).chain(others.iter().map(|other| other % (end + 9))) {
+            let index = expected.range(..=offset).next_back().map_or(0, |(_, &rule)| rule);
+            prop_assert_eq!(rules.find(offset), table.rules[usize::from(index)], "at {:#x}", offset);
+        }
+        prop_assert_eq!(rules.rows(), table.pages.iter().map(Vec::len).sum::<usize>());
+        prop_assert_eq!(rules.size(), table.to_bytes().len());
+    }
+
+    #[test]
+    fn rules_that_were_changed_are_refused_or_valid(
+        table in tables(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        offsets in prop::collection::vec(any::<u64>(), 20),
+    ) {
+        let mut bytes = table.to_bytes();
+        for (index, byte) in changes {
+            let index = index.index(bytes.len());
+            bytes[index] = byte;
+        }
+        if let Ok(rules) = upload(table.machine, &bytes, 7) {
+            for offset in offsets {
+                rules.find(offset);
+                rules.find(offset % (1 << 27));
+            }
+        }
+    }
+
+    #[test]
+    fn rules_have_the_length_that_they_announce(table in tables(), cut in 1..200usize) {
+        let mut bytes = table.to_bytes();
+        let cut = cut.min(bytes.len());
+        prop_assert_eq!(upload(table.machine, &bytes[..bytes.len() - cut], 9).err(), Some(Fault::Length));
+        bytes.extend(vec![0; cut]);
+        prop_assert_eq!(upload(table.machine, &bytes, 9).err(), Some(Fault::Length));
+    }
+}
+
+#[test]
+fn each_mistake_in_rules_is_refused() {
+    let valid = Table {
+        machine: Machine::X86,
+        rules: vec![NONE, rule(Kind::Sp, 8, -1, 0)],
+        first: 3,
+        pages: vec![vec![(0, 1), (5, 0)], vec![], vec![(0, 1)]],
+    };
+    assert!(valid.upload().is_ok());
+    let fault = |change: &dyn Fn(&mut Table)| {
+        let mut table = valid.clone();
+        change(&mut table);
+        table.upload().err()
+    };
+    let of_word = |nth: usize, word: u32| {
+        let mut bytes = valid.to_bytes();
+        bytes[4 * nth..4 * nth + 4].copy_from_slice(&word.to_le_bytes());
+        upload(Machine::X86, &bytes, 4096).err()
+    };
+    let row = |offset, rule| vec![vec![(0, 1), (offset, rule)]];
+
+    assert_eq!(of_word(0, 7), Some(Fault::Header));
+    assert_eq!(
+        of_word(1, 183 | 2 << 16),
+        Some(Fault::Header),
+        "of another architecture"
+    );
+    assert_eq!(of_word(1, 62), Some(Fault::Header), "without a rule");
+    assert_eq!(of_word(5, 1), Some(Fault::Header));
+    assert_eq!(of_word(2, Rules::ROWS_MAX + 1), Some(Fault::TooMany));
+    assert_eq!(of_word(4, Rules::PAGES_MAX + 1), Some(Fault::TooMany));
+    assert_eq!(
+        of_word(3, (1 << 24) - 2),
+        Some(Fault::TooMany),
+        "offsets of more than 40 bits"
+    );
+    assert_eq!(of_word(2, 4), Some(Fault::Length));
+    assert_eq!(of_word(2, 2), Some(Fault::Length));
+    assert_eq!(
+        of_word(12, 1),
+        Some(Fault::Page),
+        "the first page does not begin with the first row"
+    );
+    assert_eq!(of_word(14, 1), Some(Fault::Page), "pages out of order");
+    assert_eq!(of_word(14, 9), Some(Fault::Page), "a page behind the rows");
+    assert_eq!(of_word(13, 9), Some(Fault::Page));
+    assert_eq!(fault(&|table| table.pages.clear()), None);
+    assert_eq!(
+        fault(&|table| table.rules[0] = table.rules[1]),
+        Some(Fault::Rule)
+    );
+    assert_eq!(
+        fault(&|table| table.pages = row(5, 2)),
+        Some(Fault::Row),
+        "the index of no rule"
+    );
+    assert_eq!(
+        fault(&|table| table.pages = row(0, 0)),
+        Some(Fault::Row),
+        "twice the same offset"
+    );
+    assert_eq!(
+        fault(&|table| table.pages = vec![vec![(1, 1)]]),
+        Some(Fault::Row),
+        "not from the begin"
+    );
+    for wrong in [
+        rule(Kind::Gap, 8, 0, 0),
+        rule(Kind::Outermost, 0, -1, 0),
+        rule(Kind::Signal, 0, 0, -1),
+        rule(Kind::Other, 0, 0, 1),
+        rule(Kind::Sp, 8, 0, 0),
+        rule(Kind::Sp, 8, -2, 0),
+        rule(Kind::Sp, 8, 1, 0),
+        rule(Kind::Fp, 8, -1, 1),
+        rule(Kind::Deref, 8, -1, -2),
+        rule(Kind::Plt, 8, -1, 0),
+        rule(Kind::Plt, 0, 0, 0),
+    ] {
+        assert_eq!(
+            fault(&|table| table.rules[1] = wrong),
+            Some(Fault::Rule),
+            "{wrong:?}"
+        );
+    }
+    // The kind.
+    assert_eq!(of_word(9, 8), Some(Fault::Rule));
+    // Behind `ra`.
+    assert_eq!(of_word(10, 0x1_ffff), Some(Fault::Rule));
+}
+
+#[test]
+fn rules_of_arm64_may_have_the_return_address_in_a_register() {
+    let mut table = Table {
+        machine: Machine::Arm64,
+        rules: vec![NONE, rule(Kind::Sp, 0, 0, 0), rule(Kind::Sp, 32, -3, -4)],
+        first: 0,
+        pages: vec![vec![(0, 1), (8, 2)]],
+    };
+    assert!(table.upload().is_ok());
+    table.rules.push(rule(Kind::Plt, 0, -1, 0));
+    assert_eq!(table.upload().err(), Some(Fault::Rule));
+}
+
+#[test]
+fn a_check_of_many_rows_lets_others_run() {
+    let page: Vec<(u16, u16)> = (0..=u16::MAX).map(|offset| (offset, offset % 2)).collect();
+    let table = Table {
+        machine: Machine::X86,
+        rules: vec![NONE, rule(Kind::Outermost, 0, 0, 0)],
+        first: 0,
+        pages: vec![page; 4],
+    };
+    let mut upload = rhist::user_stack::Upload::new(Machine::X86);
+    upload.write(&table.to_bytes()).unwrap();
+    let called = std::cell::Cell::new(0);
+    assert!(upload.finish(|| called.set(called.get() + 1)).is_ok());
+    assert_eq!(called.get(), 4);
+}
+
+// --- walks
+
+/// A program with memory, mappings and rules for each instruction.
+#[derive(Debug, Default)]
+struct Fake<const ARM: bool> {
+    memory: BTreeMap<u64, u64>,
+    mappings: Vec<(std::ops::Range<u64>, Place)>,
+    /// By offset in the object, from which on they are valid.
+    rules: BTreeMap<(u32, u64), Rule>,
+    changing: Option<u64>,
+    reads: usize,
+    lookups: usize,
+}
+
+const FILE: Place = Place::File {
+    object: 1,
+    offset: 0x1000,
+};
+const BARE: Place = Place::File {
+    object: 2,
+    offset: 0,
+};
+
+impl<const ARM: bool> Fake<ARM> {
+    /// Code with rules at 0x40_0000, and without at 0x50_0000.
+    fn new(rules: &[(u64, Rule)], memory: &[(u64, u64)]) -> Self {
+        Self {
+            memory: memory.iter().copied().collect(),
+            mappings: vec![(0x40_0000..0x41_0000, FILE), (0x50_0000..0x51_0000, BARE)],
+            rules: rules
+                .iter()
+                .map(|&(at, rule)| ((1, at - 0x40_0000 + 0x1000), rule))
+                .collect(),
+            ..Self::default()
+        }
+    }
+
+    /// The addresses of the stack, return addresses with their lowest bit set, and how it ends.
+    fn walk(&mut self, registers: Registers) -> (Vec<u64>, End) {
+        let mut addresses = Vec::new();
+        let mappings = self.mappings.clone();
+        let mut walk = Walk::new(self, registers);
+        loop {
+            if addresses.len() == 127 {
+                return (addresses, End::Depth);
+            }
+            let word = match walk.next_word() {
+                Ok(word) => word,
+                Err(end) => return (addresses, end),
+            };
+            let (place, exact) = Word::place(word.to_u64()).unwrap();
+            let address = mappings.iter().find_map(|(range, of)| match (*of, place) {
+                (
+                    Place::File { object, offset },
+                    Place::File {
+                        object: same,
+                        offset: at,
+                    },
+                ) if object == same => {
+                    (at - offset < range.end - range.start).then_some(range.start + (at - offset))
+                }
+                (of, place) => (of == place).then_some(range.start),
+            });
+            addresses.push(address.expect("an executable address") << 1 | u64::from(!exact));
+        }
+    }
+}
+
+impl<const ARM: bool> Program for Fake<ARM> {
+    const MACHINE: Machine = if ARM { Machine::Arm64 } else { Machine::X86 };
+    const CODE: u64 = if ARM { (1 << 48) - 1 } else { u64::MAX };
+
+    fn mapping(&mut self, address: u64) -> Result<Mapping, End> {
+        self.lookups += 1;
+        if self.changing == Some(address) {
+            return Err(End::Changing);
+        }
+        let (range, place) = self
+            .mappings
+            .iter()
+            .find(|(range, _)| range.contains(&address))
+            .ok_or(End::Astray)?;
+        Ok(Mapping {
+            begin: range.start,
+            end: range.end,
+            place: *place,
+        })
+    }
+
+    fn read(&mut self, address: u64) -> Option<u64> {
+        self.reads += 1;
+        self.memory.get(&address).copied()
+    }
+
+    fn rule(&mut self, place: Place) -> Option<Rule> {
+        match place {
+            Place::File { object: 1, offset } => Some(
+                self.rules
+                    .range(..=(1, offset))
+                    .next_back()
+                    .map_or(NONE, |(_, &rule)| rule),
+            ),
+            _ => None,
+        }
+    }
+}
+
+type X86 = Fake<false>;
+type Arm = Fake<true>;
+
+fn at(ip: u64, sp: u64, fp: u64) -> Registers {
+    Registers {
+        ip,
+        sp,
+        fp,
+        lr: None,
+    }
+}
+
+const fn exact(address: u64) -> u64 {
+    address << 1
+}
+
+const fn called(address: u64) -> u64 {
+    address << 1 | 1
+}
+
+#[test]
+fn frames_by_stack_pointer_and_frame_pointer() {
+    let rules = [
+        (0x40_0100, rule(Kind::Sp, 24, -1, -2)),
+        (0x40_0200, rule(Kind::Fp, 16, -1, -2)),
+        (0x40_0300, rule(Kind::Outermost, 0, 0, 0)),
+    ];
+    let memory = [
+        (0x7000 + 8, 0x7030),
+        (0x7000 + 16, 0x40_0210),
+        (0x7030, 0),
+        (0x7038, 0x40_0305),
+    ];
+    let (stack, end) = X86::new(&rules, &memory).walk(at(0x40_0104, 0x7000, 1));
+    assert_eq!(
+        stack,
+        [exact(0x40_0104), called(0x40_0210), called(0x40_0305)]
+    );
+    assert_eq!(end, End::Whole);
+}
+
+#[test]
+fn a_return_address_behind_the_end_of_its_function_belongs_to_it() {
+    // abort() is the last instruction of the first function.
+    let rules = [
+        (0x40_0100, rule(Kind::Sp, 16, -1, 0)),
+        (0x40_0200, rule(Kind::Sp, 64, -1, 0)),
+        (0x40_0300, rule(Kind::Outermost, 0, 0, 0)),
+    ];
+    let memory = [(0x7038, 0x40_0200), (0x7048, 0x40_0301)];
+    let (stack, end) = X86::new(&rules, &memory).walk(at(0x40_0200, 0x7000, 0));
+    assert_eq!(
+        stack,
+        [exact(0x40_0200), called(0x40_0200), called(0x40_0301)]
+    );
+    assert_eq!(end, End::Whole);
+}
+
+#[test]
+fn entries_of_the_procedure_linkage_table() {
+    let rules = [
+        (0x40_0000, rule(Kind::Plt, 0, -1, 0)),
+        (0x40_0100, rule(Kind::Outermost, 0, 0, 0)),
+    ];
+    for (offset, ra) in [
+        (0, 0x7000),
+        (6, 0x7000),
+        (10, 0x7000),
+        (11, 0x7008),
+        (15, 0x7008),
+        (16, 0x7000),
+    ] {
+        let (stack, end) =
+            X86::new(&rules, &[(ra, 0x40_0101)]).walk(at(0x40_0000 + offset, 0x7000, 0));
+        assert_eq!(stack[1..], [called(0x40_0101)], "at byte {offset}");
+        assert_eq!(end, End::Whole);
+    }
+}
+
+#[test]
+fn a_function_that_aligns_its_stack() {
+    let rules = [
+        (0x40_0100, rule(Kind::Deref, -8, -1, 0)),
+        (0x40_0200, rule(Kind::Fp, 16, -1, -2)),
+        (0x40_0300, rule(Kind::Outermost, 0, 0, 0)),
+    ];
+    let memory = [
+        // The frame pointer of the function: below it is the CFA, at it the caller's frame pointer.
+        (0x7100 - 8, 0x7140),
+        (0x7100, 0x7200),
+        (0x7138, 0x40_0205),
+        (0x7200, 5),
+        (0x7208, 0x40_0301),
+    ];
+    let (stack, end) = X86::new(&rules, &memory).walk(at(0x40_0110, 0x7000, 0x7100));
+    assert_eq!(
+        stack,
+        [exact(0x40_0110), called(0x40_0205), called(0x40_0301)]
+    );
+    assert_eq!(end, End::Whole);
+}
+
+#[test]
+fn a_handler_on_another_stack_returns_to_what_the_signal_interrupted() {
+    let rules = [
+        (0x40_0100, rule(Kind::Sp, 8, -1, 0)),
+        (0x40_0200, rule(Kind::Signal, 0, 0, 0)),
+        (0x40_0300, rule(Kind::Sp, 8, -1, 0)),
+        (0x40_0400, rule(Kind::Outermost, 0, 0, 0)),
+    ];
+    let memory = [
+        (0x9000, 0x40_0205),
+        // uc_mcontext of rbp, rsp and rip.
+        (0x9008 + 120, 0x77),
+        (0x9008 + 160, 0x7000),
+        (0x9008 + 168, 0x40_0300),
+        (0x7000, 0x40_0401),
+    ];
+    let (stack, end) = X86::new(&rules, &memory).walk(at(0x40_0100, 0x9000, 0));
+    // The interrupted instruction is the first of its function.
+    assert_eq!(
+        stack,
+        [
+            exact(0x40_0100),
+            called(0x40_0205),
+            exact(0x40_0300),
+            called(0x40_0401)
+        ]
+    );
+    assert_eq!(end, End::Whole);
+}
+
+#[test]
+fn the_link_register_has_the_caller_of_a_leaf_and_of_an_interrupted_one() {
+    let rules = [
+        (0x40_0100, rule(Kind::Sp, 0, 0, 0)),
+        (0x40_0200, rule(Kind::Sp, 32, -3, -4)),
+        (0x40_0280, rule(Kind::Signal, 0, 0, 0)),
+        (0x40_0300, rule(Kind::Outermost, 0, 0, 0)),
+    ];
+    let signal = 0x7020 + 128 + 176 + 8;
+    let memory = [
+        (0x7000, 0x1),
+        // With an authentication code.
+        (0x7008, 0x00d3_0000_0040_0284),
+        (signal + 8 * 29, 0x2),
+        (signal + 8 * 30, 0x40_0304),
+        (signal + 8 * 31, 0x8000),
+        (signal + 8 * 32, 0x40_0104),
+    ];
+    let mut program = Arm::new(&rules, &memory);
+    let registers = Registers {
+        lr: Some(0x0051_0000_0040_0208),
+        ..at(0x40_0100, 0x7000, 3)
+    };
+    let (stack, end) = program.walk(registers);
+    assert_eq!(
+        stack,
+        [
+            exact(0x40_0100),
+            called(0x40_0208),
+            called(0x40_0284),
+            exact(0x40_0104),
+            called(0x40_0304)
+        ]
+    );
+    assert_eq!(end, End::Whole);
+    // A caller has stored its return address: that a rule says otherwise cannot be right.
+    let registers = Registers {
+        lr: Some(0x40_0108),
+        ..registers
+    };
+    let (stack, end) = program.walk(registers);
+    assert_eq!((stack.len(), end), (2, End::NoRules));
+}
+
+#[test]
+fn frame_pointers_where_rules_are_missing() {
+    // From code without rules into a gap of code with rules, and back.
+    let memory = [
+        (0x7000, 0x7010),
+        (0x7008, 0x40_0500),
+        (0x7010, 0x7040),
+        (0x7018, 0x50_0007),
+        (0x7040, 0),
+        (0x7048, 0x50_0017),
+    ];
+    let (stack, end) = X86::new(&[], &memory).walk(at(0x50_0100, 0x6ff0, 0x7000));
+    assert_eq!(
+        stack,
+        [
+            exact(0x50_0100),
+            called(0x40_0500),
+            called(0x50_0007),
+            called(0x50_0017)
+        ]
+    );
+    assert_eq!(end, End::Whole);
+}
+
+#[test]
+fn each_end_of_a_stack() {
+    let sp = |cfa| rule(Kind::Sp, cfa, -1, 0);
+    let one = |first, memory: &[(u64, u64)], registers| {
+        let rules = [
+            (0x40_0100, first),
+            (0x40_0200, rule(Kind::Outermost, 0, 0, 0)),
+        ];
+        let (stack, end) = X86::new(&rules, memory).walk(registers);
+        (stack.len(), end)
+    };
+    let registers = at(0x40_0100, 0x7000, 0x7100);
+    assert_eq!(
+        one(sp(8), &[(0x7000, 0x40_0201)], registers),
+        (2, End::Whole)
+    );
+    assert_eq!(
+        one(sp(8), &[(0x7000, 0)], registers),
+        (1, End::Whole),
+        "a return address of 0"
+    );
+    assert_eq!(one(sp(8), &[], registers), (1, End::NoMemory));
+    assert_eq!(
+        one(sp(8), &[(0x7000, 0x30_0000)], registers),
+        (1, End::Astray),
+        "no code"
+    );
+    assert_eq!(
+        one(sp(0), &[(0x6ff8, 0x40_0201)], registers),
+        (1, End::Astray),
+        "no frame"
+    );
+    assert_eq!(
+        one(sp(-8), &[(0x6ff0, 0x40_0201)], registers),
+        (1, End::Astray),
+        "downwards"
+    );
+    assert_eq!(
+        one(sp(4), &[(0x6ffc, 0x40_0201)], registers),
+        (1, End::Astray),
+        "below the stack pointer"
+    );
+    assert_eq!(
+        one(rule(Kind::Other, 0, 0, 0), &[], registers),
+        (1, End::NoRules)
+    );
+    assert_eq!(one(NONE, &[], registers), (1, End::NoMemory));
+    assert_eq!(one(NONE, &[], at(0x40_0100, 0x7000, 0)), (1, End::Whole));
+    assert_eq!(
+        one(NONE, &[], at(0x40_0100, 0x7000, 0x6ff8)),
+        (1, End::NoRules),
+        "below the stack pointer"
+    );
+    assert_eq!(
+        one(NONE, &[], at(0x40_0100, 0x7000, 0x7001)),
+        (1, End::NoRules),
+        "not aligned"
+    );
+    assert_eq!(
+        one(NONE, &[(0x7100, 5), (0x7108, 0x30_0000)], registers),
+        (1, End::NoRules),
+        "no code"
+    );
+    assert_eq!(
+        one(NONE, &[(0x7100, 5), (0x7108, 0)], registers),
+        (1, End::Whole)
+    );
+    assert_eq!(
+        one(rule(Kind::Signal, 0, 0, 0), &[], registers),
+        (1, End::NoMemory)
+    );
+    assert_eq!(
+        one(sp(i32::MIN), &[], registers),
+        (1, End::NoMemory),
+        "round the begin of memory"
+    );
+    assert_eq!(one(sp(8), &[], at(0x30_0000, 0, 0)), (0, End::Astray));
+    let mut program = X86::new(&[(0x40_0100, sp(8))], &[(0x7000, 0x50_0000)]);
+    program.changing = Some(0x50_0000);
+    assert_eq!(
+        program.walk(registers),
+        (vec![exact(0x40_0100)], End::Changing)
+    );
+    // A frame that is its own caller.
+    let circle = [(0x7000, 0x7000), (0x7008, 0x50_0001)];
+    let (stack, end) = X86::new(&[], &circle).walk(at(0x50_0000, 0x7000, 0x7000));
+    assert_eq!((stack.len(), end), (2, End::NoRules));
+    // A handler that returns to itself: the depth ends that.
+    let rules = [(0x40_0100, rule(Kind::Signal, 0, 0, 0))];
+    let memory = [
+        (0x7000 + 120, 0),
+        (0x7000 + 160, 0x7000),
+        (0x7000 + 168, 0x40_0100),
+    ];
+    let (stack, end) = X86::new(&rules, &memory).walk(registers);
+    assert_eq!((stack.len(), end), (127, End::Depth));
+}
+
+#[test]
+fn code_of_two_files_that_call_each_other_is_looked_up_once() {
+    let step = rule(Kind::Sp, 8, -1, 0);
+    let memory: Vec<(u64, u64)> = (0..40)
+        .map(|nth| {
+            (
+                0x7000 + 8 * nth,
+                if nth % 2 == 0 { 0x60_0001 } else { 0x40_0001 },
+            )
+        })
+        .collect();
+    let mut program = X86::new(&[(0x40_0000, step)], &memory);
+    program.mappings.push((
+        0x60_0000..0x60_1000,
+        Place::File {
+            object: 1,
+            offset: 0x1000,
+        },
+    ));
+    let (stack, end) = program.walk(at(0x40_0000, 0x7000, 0));
+    assert_eq!((stack.len(), end), (41, End::NoMemory));
+    assert_eq!(program.lookups, 2);
+}
+
+fn any_rule() -> impl Strategy<Value = Rule> {
+    let small = prop_oneof![-64..64i32, any::<i32>()];
+    (0..8usize, small, -4..=0i16, -4..=0i16).prop_map(|(kind, cfa, ra, fp)| {
+        let kinds = [
+            Kind::Gap,
+            Kind::Outermost,
+            Kind::Sp,
+            Kind::Fp,
+            Kind::Deref,
+            Kind::Plt,
+            Kind::Signal,
+            Kind::Other,
+        ];
+        rule(kinds[kind], cfa, ra, fp)
+    })
+}
+
+/// A number that is likely to be an address of code or of the stack.
+fn any_word() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        4 => 0x40_0000..0x40_0040u64,
+        1 => 0x50_0000..0x50_0040u64,
+        4 => (0..32u64).prop_map(|nth| 0x7000 + 8 * nth),
+        1 => any::<u64>(),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn a_walk_through_anything_ends_and_has_only_addresses_of_code(
+        rules in prop::collection::btree_map(0..0x40u64, any_rule(), 0..8),
+        memory in prop::collection::vec(any_word(), 64),
+        begin in [any_word(), any_word(), any_word(), any_word()],
+        lr: bool,
+    ) {
+        let rules: Vec<_> = rules.into_iter().map(|(at, rule)| (0x40_0000 + at, rule)).collect();
+        let memory: Vec<_> = memory.iter().enumerate().map(|(nth, &word)| (0x7000 + 8 * nth as u64, word)).collect();
+        let [ip, sp, fp, link] = begin;
+        let registers = Registers { ip, sp, fp, lr: lr.then_some(link) };
+        let mut x86 = X86::new(&rules, &memory);
+        // Panics for a word outside of executable mappings.
+        let (stack, end) = x86.walk(Registers { lr: None, ..registers });
+        prop_assert!(stack.len() < 127 || end == End::Depth);
+        prop_assert!(x86.reads <= 4 * (stack.len() + 1), "{} reads", x86.reads);
+        prop_assert!(x86.lookups <= 3 * (stack.len() + 1), "{} lookups", x86.lookups);
+        let mut arm = Arm::new(&rules, &memory);
+        let (stack, _) = arm.walk(registers);
+        prop_assert!(arm.reads <= 4 * (stack.len() + 1));
+    }
+}
