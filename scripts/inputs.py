@@ -62,6 +62,7 @@ JOBS = [(re.compile(pattern), files.split(), of_lab.split()) for pattern, files,
     (r"dkms", f"{TAP} scripts/package scripts/sources rust/module.c", "source"),
     (r"frames", "tools/testing/frames", "stock"),
     (r"instructions", f"{MODULE} {GUEST} scripts/bench tools/bench {SUITE}/lib", "source stock"),
+    (r"unwind", "tools/testing/unwind", "clients"),
     (r"lab on (\S+)", f"Makefile scripts tools/testing/lab tools/testing/layers "
      f"tools/testing/layers.toml tools/testing/host {SUITE} tools/rhist src rust", r"\1 source"),
     (r"lab: archive: \w+", f"scripts tools/testing/lab/archive tools/rhist/Cargo.toml tools/rhist/test {SUITE}/lib/tap.sh", "source"),

@@ -504,6 +504,15 @@ def count():
     return [Job("instructions", ["scripts/bench", "check"], takes=150, after=["module for stock"])]
 
 
+def unwind():
+    """Compares stacks of running programs, by rules of their files, with gdb's."""
+    clients = f"{lab('path', 'lab')}/clients/usr"
+    gdb = ["env", f"LD_LIBRARY_PATH={clients}/lib/x86_64-linux-gnu", f"{clients}/bin/gdb", f"--data-directory={clients}/share/gdb"]
+    programs = [f"{target(name)}/debug/examples/{program}" for name, program in (("host", "walk"), ("command", "rules"))]
+    return [Job("unwind", chroot(str(TOP / "tools/testing/unwind/run"), *programs, *gdb), takes=30,
+                after=["host tests: tests", "command: tests"], lab=["clients"])]
+
+
 def fuzz(*arguments):
     folder = lab("path", "lab")
     return [Job("fuzzing", chroot("tools/testing/host/fuzz/run", *arguments, PATH=f"{folder}/fuzz/bin:/usr/bin:/bin",
@@ -530,7 +539,7 @@ def all_jobs(durations, long=False, tests=None, seed=None):
     return timed([
         *module("stock"), *module("um"), *programs(), *orc("stock"), *(samples("stock") if long else []), *of_guests,
         *lab_tests(), *lab_tests("um"), *archive(), *matrix(), *inputs(), *waits(), *needs(), *crates(), *event_sources(),
-        *objects(), *boot_btf(), *dkms(), *frames(), *count(), *host(long, whole=long),
+        *objects(), *boot_btf(), *dkms(), *frames(), *count(), *host(long, whole=long), *unwind(),
     ], durations)
 
 

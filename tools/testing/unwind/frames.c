@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Frames of each form that compilers and the kernel make, one inside another: a callback of a
+ * library, a stack that grows by a variable number of bytes, one that is aligned, and a signal
+ * handler with a stack of its own. It sleeps in the innermost.
+ */
+#include <alloca.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define KEPT __attribute__((noipa))
+
+static volatile int sink;
+
+KEPT static void asleep(void)
+{
+	pause();
+	sink++;
+}
+
+KEPT static void on_signal(int number)
+{
+	asleep();
+	sink += number;
+}
+
+KEPT static void with_signal(void)
+{
+	raise(SIGUSR1);
+	sink++;
+}
+
+/* Vectors of 64 bytes, which have to be aligned more than the stack is. */
+KEPT static void aligned(int number)
+{
+	struct { char bytes[64]; } vector __attribute__((aligned(64)));
+
+	memset(&vector, number, sizeof(vector));
+	__asm__ volatile("" : : "r" (&vector) : "memory");
+	with_signal();
+	sink += vector.bytes[number];
+}
+
+KEPT static void of_variable_size(int number)
+{
+	char *bytes = alloca(100 * number);
+
+	memset(bytes, number, 100 * number);
+	__asm__ volatile("" : : "r" (bytes) : "memory");
+	aligned(number);
+	sink += bytes[number];
+}
+
+KEPT static int compare(const void *one, const void *other)
+{
+	of_variable_size(*(const int *)one + 3);
+	return *(const int *)one - *(const int *)other;
+}
+
+KEPT static void recursive(int depth)
+{
+	int numbers[] = { 2, 1 };
+
+	if (depth)
+		recursive(depth - 1);
+	else
+		qsort(numbers, 2, sizeof(*numbers), compare);
+	sink += numbers[0];
+}
+
+int main(void)
+{
+	static char place[1 << 16];
+	const stack_t stack = { .ss_sp = place, .ss_size = sizeof(place) };
+	const struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK };
+
+	sigaltstack(&stack, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+	recursive(5);
+	return sink;
+}
