@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Reasons why a file cannot be compiled.
+
+use crate::limits::MOST_PAGES;
+use crate::limits::MOST_ROWS;
+use crate::limits::MOST_RULES;
+use std::fmt;
+
+/// Reason why a file cannot be compiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The file does not begin as an ELF file.
+    NotElf,
+    /// An ELF file of 32 bits, or with the most significant byte first.
+    Abi,
+    /// Code of another architecture: its number in the ELF header (`e_machine`).
+    Machine(u16),
+    /// Neither a program nor a library, such as an object file: its number (`e_type`).
+    Kind(u16),
+    /// A part of the file, named here, is not where the headers say.
+    Header(&'static str),
+    /// The file lacks unwind information: it has neither a section `.eh_frame` with contents nor a
+    /// pointer to such contents in its program headers.
+    NoFrames,
+    /// The length at this offset in `.eh_frame` leads out of the section.
+    Length(u64),
+    /// The initial instructions of functions are longer than all else together, so reading them
+    /// would take too much time.
+    TooCostly,
+    /// More than [`MOST_ROWS`] rows.
+    TooManyRows,
+    /// More than [`MOST_RULES`] distinct rules.
+    TooManyRules,
+    /// Code in more than [`MOST_PAGES`] pages, or behind the last page that an offset can have.
+    TooLarge,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotElf => f.write_str("not an ELF file"),
+            Self::Abi => f.write_str("not an ELF file of 64 bits, little-endian"),
+            Self::Machine(number) => write!(f, "code of another architecture (e_machine {number})"),
+            Self::Kind(number) => write!(f, "neither a program nor a library (e_type {number})"),
+            Self::Header(part) => write!(f, "{part} is not in the file"),
+            Self::NoFrames => f.write_str("no unwind information (.eh_frame)"),
+            Self::Length(offset) => write!(
+                f,
+                ".eh_frame is malformed at offset {offset:#x}: the entry ends behind the section"
+            ),
+            Self::TooCostly => f.write_str("the CIEs of .eh_frame would have to be read too often"),
+            Self::TooManyRows => write!(f, "more than {MOST_ROWS} rows"),
+            Self::TooManyRules => write!(f, "more than {MOST_RULES} distinct rules"),
+            Self::TooLarge => write!(
+                f,
+                "code in more than {MOST_PAGES} pages of 64 KiB, or beyond 2^40 bytes"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! From a row of DWARF's call frame information to a rule.
+
+use crate::image::Machine;
+use crate::rule::Rule;
+use gimli::AArch64;
+use gimli::CfaRule;
+use gimli::EhFrame;
+use gimli::EndianSlice;
+use gimli::LittleEndian;
+use gimli::Reader;
+use gimli::Register;
+use gimli::RegisterRule;
+use gimli::UnwindContextStorage;
+use gimli::UnwindExpression;
+use gimli::UnwindTableRow;
+use gimli::X86_64;
+use gimli::constants;
+
+/// The expression for the frame address that linkers write for entries of the procedure linkage
+/// table of x86-64: `breg7 8, breg16 0, lit15, and, lit11, ge, lit3, shl, plus`.
+const PLT: [u8; 11] = [0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22];
+
+/// Registers of an architecture, by their numbers in DWARF.
+pub(crate) struct Translation<'a> {
+    machine: Machine,
+    section: EhFrame<EndianSlice<'a, LittleEndian>>,
+    sp: Register,
+    fp: Register,
+    /// The column of the return address.
+    ra: Register,
+}
+
+/// Where the caller's value of a register is.
+enum Saved {
+    /// Nowhere: the register has it.
+    Not,
+    /// At the frame address plus as many words, which are fewer than 0.
+    At(i16),
+    /// At the address that the frame pointer has.
+    AtFp,
+}
+
+impl<'a> Translation<'a> {
+    pub(crate) fn new(machine: Machine, section: EhFrame<EndianSlice<'a, LittleEndian>>) -> Self {
+        let (sp, fp, ra) = match machine {
+            Machine::X86_64 => (X86_64::RSP, X86_64::RBP, X86_64::RA),
+            Machine::Aarch64 => (AArch64::SP, AArch64::X29, AArch64::X30),
+        };
+        Self {
+            machine,
+            section,
+            sp,
+            fp,
+            ra,
+        }
+    }
+
+    /// Translates a row of a function whose return address is in the column `ra`.
+    pub(crate) fn rule<S>(&self, ra: Register, row: &UnwindTableRow<usize, S>) -> Rule
+    where
+        S: UnwindContextStorage<usize>,
+    {
+        if ra != self.ra {
+            return Rule::None;
+        }
+        if row.register(ra) == Some(RegisterRule::Undefined) {
+            return Rule::End;
+        }
+        self.frame(row).unwrap_or(Rule::None)
+    }
+
+    fn frame<S>(&self, row: &UnwindTableRow<usize, S>) -> Option<Rule>
+    where
+        S: UnwindContextStorage<usize>,
+    {
+        let ra = match (self.machine, self.saved(row.register(self.ra))?) {
+            // A call pushes it.
+            (Machine::X86_64, Saved::At(-1)) => -1,
+            (Machine::Aarch64, Saved::At(words)) => words,
+            (Machine::Aarch64, Saved::Not) => 0,
+            _ => return None,
+        };
+        let fp = self.saved(row.register(self.fp))?;
+        match (row.cfa(), fp) {
+            (CfaRule::RegisterAndOffset { register, offset }, fp) => {
+                let cfa = i32::try_from(*offset).ok()?;
+                let fp = match fp {
+                    Saved::Not => 0,
+                    Saved::At(words) => words,
+                    Saved::AtFp => return None,
+                };
+                match *register {
+                    register if register == self.sp => Some(Rule::Sp { cfa, fp, ra }),
+                    register if register == self.fp => Some(Rule::Fp { cfa, fp, ra }),
+                    _ => None,
+                }
+            }
+            (CfaRule::Expression(expression), Saved::AtFp) => {
+                let mut code = self.code(*expression)?;
+                let cfa = i32::try_from(self.from_fp(&mut code)?).ok()?;
+                let is_deref = code.slice() == [constants::DW_OP_deref.0];
+                is_deref.then_some(Rule::Deref { cfa, ra })
+            }
+            (CfaRule::Expression(expression), fp) => {
+                let is_plt = self.machine == Machine::X86_64 && self.code(*expression)?.slice() == PLT;
+                let fp = match fp {
+                    Saved::At(words) => words,
+                    _ => 0,
+                };
+                is_plt.then_some(Rule::Plt { fp, ra })
+            }
+        }
+    }
+
+    /// Where a register is saved, if a rule can say so. By the architectures' conventions, a
+    /// register without a rule has the caller's value.
+    fn saved(&self, rule: Option<RegisterRule<usize>>) -> Option<Saved> {
+        match rule {
+            None | Some(RegisterRule::SameValue) => Some(Saved::Not),
+            Some(RegisterRule::Offset(bytes)) if bytes < 0 && bytes % 8 == 0 => {
+                i16::try_from(bytes / 8).ok().map(Saved::At)
+            }
+            Some(RegisterRule::Expression(expression)) => {
+                let mut code = self.code(expression)?;
+                (self.from_fp(&mut code)? == 0 && code.is_empty()).then_some(Saved::AtFp)
+            }
+            _ => None,
+        }
+    }
+
+    fn code(&self, expression: UnwindExpression<usize>) -> Option<EndianSlice<'a, LittleEndian>> {
+        Some(expression.get(&self.section).ok()?.0)
+    }
+
+    /// Reads the operation that pushes the frame pointer plus a number, which is returned.
+    fn from_fp(&self, code: &mut EndianSlice<'a, LittleEndian>) -> Option<i64> {
+        let operation = u16::from(code.read_u8().ok()?);
+        (operation == u16::from(constants::DW_OP_breg0.0) + self.fp.0).then(|| code.read_sleb128().ok())?
+    }
+}
