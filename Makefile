@@ -222,7 +222,7 @@ help:
 	@echo 'make test-otlp     what rhist pushes, decoded with the definitions of OpenTelemetry from PyPI; KERNEL=um too'
 	@echo 'make test-fleet    20 machines, which were recorded, scraped by a Prometheus: 1 minute, and 8 to record them'
 	@echo 'scripts/test       one suite, one test, one job: see --help'
-	@echo 'make fuzz          fuzzes triggers and filters for FUZZ_TIME seconds each, by default 60'
+	@echo 'make fuzz          fuzzes triggers, filters and unwind information for FUZZ_TIME seconds each, by default 60'
 	@echo 'make fmt           formats the Rust code'
 	@echo 'make clippy        runs clippy with the lints of the kernel'
 	@echo 'make clean         removes what was built here, nothing of the lab'

@@ -418,8 +418,8 @@ def host_tests(names, long=False):
 
 def host(long=False, whole=True):
     """
-    With whole, memory is checked, too, and scrapes are measured, for which the command is
-    compiled once more.
+    With whole, memory is checked, too, and scrapes and the compilation of unwind information are
+    measured, for which the command is compiled once more.
     """
     return [
         copy_of_sources(),
@@ -431,7 +431,7 @@ def host(long=False, whole=True):
         *host_tests(["tests", "unlocked", "loom", "threads", *["memory"] * whole], long),
         *command(),
         *pages(),
-        *command_tests("tests", "deny", "size", *["scrapes"] * whole),
+        *command_tests("tests", "deny", "size", *["rules", "scrapes"] * whole),
     ]
 
 
@@ -517,8 +517,8 @@ def fuzz(*arguments):
     folder = lab("path", "lab")
     return [Job("fuzzing", chroot("tools/testing/host/fuzz/run", *arguments, PATH=f"{folder}/fuzz/bin:/usr/bin:/bin",
                                     CARGO_TARGET_DIR=target("fuzz"), FUZZ_TIME=os.environ.get("FUZZ_TIME", ""),
-                                    FUZZ_SEED=os.environ.get("FUZZ_SEED", "")),
-                  takes=600, cores=2, limit=20000, lab=["fuzz"])]
+                                    FUZZ_SEED=os.environ.get("FUZZ_SEED", ""), FUZZ_RUST=f"{folder}/rust/bin"),
+                  takes=600, cores=2, limit=20000, lab=["fuzz", "rust"])]
 
 
 def all_jobs(durations, long=False, tests=None, seed=None):

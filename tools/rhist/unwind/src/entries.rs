@@ -12,23 +12,26 @@ use gimli::Reader;
 pub(crate) struct Entries<'a> {
     section: EndianSlice<'a, LittleEndian>,
     rest: EndianSlice<'a, LittleEndian>,
+    /// Offset of the entry that was read last.
+    offset: usize,
     is_open: bool,
 }
 
 impl<'a> Entries<'a> {
-    /// With `is_open`, an entry of length 0 is the end; otherwise it is skipped, as linkers put one
-    /// behind the entries of each of some object files.
+    /// With `is_open`, the entries end at a length of 0, or at a wrong one. Otherwise a length of 0
+    /// is skipped: some linkers leave one behind the entries of each object file.
     pub(crate) fn new(section: EndianSlice<'a, LittleEndian>, is_open: bool) -> Self {
         Self {
             section,
             rest: section,
+            offset: 0,
             is_open,
         }
     }
 
     fn read(&mut self) -> gimli::Result<Option<usize>> {
         while !self.rest.is_empty() {
-            let offset = self.rest.offset_from(self.section);
+            self.offset = self.rest.offset_from(self.section);
             let (length, _) = self.rest.read_initial_length()?;
             if length == 0 {
                 match self.is_open {
@@ -39,7 +42,7 @@ impl<'a> Entries<'a> {
             let mut entry = self.rest.split(length)?;
             // A CIE has 0 in the place of the distance to its CIE.
             if entry.read_u32()? != 0 {
-                return Ok(Some(offset));
+                return Ok(Some(self.offset));
             }
         }
         Ok(None)
@@ -50,8 +53,11 @@ impl Iterator for Entries<'_> {
     type Item = Result<usize, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let offset = self.rest.offset_from(self.section) as u64;
-        self.read().map_err(|_| Error::Length(offset)).transpose()
+        match self.read() {
+            Ok(offset) => offset.map(Ok),
+            Err(_) if self.is_open => None,
+            Err(_) => Some(Err(Error::Length(self.offset as u64))),
+        }
     }
 }
 

@@ -99,7 +99,7 @@ impl<'a> Translation<'a> {
             }
             (CfaRule::Expression(expression), Saved::AtFp) => {
                 let mut code = self.code(*expression)?;
-                let cfa = i32::try_from(self.from_fp(&mut code)?).ok()?;
+                let cfa = i32::try_from(self.above_fp(&mut code)?).ok()?;
                 let is_deref = code.slice() == [constants::DW_OP_deref.0];
                 is_deref.then_some(Rule::Deref { cfa, ra })
             }
@@ -124,7 +124,7 @@ impl<'a> Translation<'a> {
             }
             Some(RegisterRule::Expression(expression)) => {
                 let mut code = self.code(expression)?;
-                (self.from_fp(&mut code)? == 0 && code.is_empty()).then_some(Saved::AtFp)
+                (self.above_fp(&mut code)? == 0 && code.is_empty()).then_some(Saved::AtFp)
             }
             _ => None,
         }
@@ -135,7 +135,7 @@ impl<'a> Translation<'a> {
     }
 
     /// Reads the operation that pushes the frame pointer plus a number, which is returned.
-    fn from_fp(&self, code: &mut EndianSlice<'a, LittleEndian>) -> Option<i64> {
+    fn above_fp(&self, code: &mut EndianSlice<'a, LittleEndian>) -> Option<i64> {
         let operation = u16::from(code.read_u8().ok()?);
         (operation == u16::from(constants::DW_OP_breg0.0) + self.fp.0).then(|| code.read_sleb128().ok())?
     }

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Tables of small files, of hostile ones, and of the programs of this machine.
+
+mod exercise;
+mod file;
+mod hostile;
+mod load;
+mod malformed;
+mod places;
+mod properties;
+mod readelf;
+mod table;
+mod translated;
