@@ -134,7 +134,8 @@ impl Rules {
 /// A table to which ranges are added, from the begin of the file to its end.
 pub(crate) struct Draft {
     table: Rules,
-    numbers: HashMap<Rule, u16, foldhash::fast::FixedState>,
+    /// With a random seed, so that no file can choose rules whose hashes are equal.
+    numbers: HashMap<Rule, u16, foldhash::quality::RandomState>,
     /// Number of the rule that was added last, and the end of its range.
     last: (u16, u64),
 }

@@ -6,6 +6,7 @@
 use crate::table::Table;
 use rhist_unwind::Machine;
 use rhist_unwind::Rule;
+use rhist_unwind::build_id;
 use rhist_unwind::compile;
 use std::collections::HashMap;
 use std::env;
@@ -158,7 +159,8 @@ fn rule(machine: Machine, row: &Row, ours: Rule) -> Rule {
 
 /// Compares one file; returns the number of readelf's rows.
 fn compare(path: &str) -> usize {
-    let rules = compile(&fs::read(path).unwrap()).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let image = fs::read(path).unwrap();
+    let rules = compile(&image).unwrap_or_else(|error| panic!("{path}: {error}"));
     let table = Table::read(&rules.to_bytes()).unwrap();
     let machine = rules.machine();
     let (rows, mut functions) = rows(path, if machine == Machine::X86_64 { "rbp" } else { "x29" });
@@ -211,6 +213,14 @@ fn compare(path: &str) -> usize {
             );
         }
     }
+    let notes = readelf("--notes", path);
+    let id = build_id(&image)
+        .unwrap()
+        .map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+    let readelfs = notes
+        .lines()
+        .find_map(|line| Some(line.split_once("Build ID: ")?.1.trim()));
+    assert_eq!(id.as_deref(), readelfs, "{path}");
     rows.len()
 }
 
