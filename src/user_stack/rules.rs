@@ -125,7 +125,7 @@ impl Rule {
                 Kind::Sp | Kind::Fp => rule.fp <= 0 && rule.finds_return(machine),
                 Kind::Deref => rule.fp == 0 && rule.finds_return(machine),
                 Kind::Plt => {
-                    machine == Machine::X86 && rule.fp == 0 && rule.ra == -1 && rule.cfa == 0
+                    machine == Machine::X86 && rule.fp <= 0 && rule.ra == -1 && rule.cfa == 0
                 }
             };
         is_valid.then_some(rule)

@@ -59,6 +59,7 @@ fn list(rules: &Rules, mut output: impl Write) -> io::Result<()> {
             Rule::Deref { cfa, ra } => format!("*({fp}{cfa:+}) *({fp}) {}", saved(ra)),
             Rule::Plt { fp, ra } => format!("plt {} {}", saved(fp), saved(ra)),
             Rule::Sigreturn => "sigreturn".to_owned(),
+            Rule::Other => "other".to_owned(),
         };
         writeln!(output, "{offset:016x} {text}")?;
     }

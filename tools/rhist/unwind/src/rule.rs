@@ -14,7 +14,7 @@ pub(crate) const SIZE: usize = 12;
 /// does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rule {
-    /// Nothing is known here, or only by a rule that lacks a variant.
+    /// Nothing is known here: maybe the code has frame pointers.
     #[default]
     None,
     /// The outermost frame, which lacks a return address.
@@ -56,6 +56,8 @@ pub enum Rule {
     /// The code that a signal handler returns to: all registers are in the `ucontext` of the
     /// kernel.
     Sigreturn,
+    /// A rule that lacks a variant.
+    Other,
 }
 
 impl Rule {
@@ -69,6 +71,7 @@ impl Rule {
             Self::Deref { cfa, ra } => (4, 0, ra, cfa),
             Self::Plt { fp, ra } => (5, fp, ra, 0),
             Self::Sigreturn => (6, 0, 0, 0),
+            Self::Other => (7, 0, 0, 0),
         };
         let mut bytes = [0; SIZE];
         bytes[..2].copy_from_slice(&kind.to_le_bytes());

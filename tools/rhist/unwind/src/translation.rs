@@ -63,12 +63,12 @@ impl<'a> Translation<'a> {
         S: UnwindContextStorage<usize>,
     {
         if ra != self.ra {
-            return Rule::None;
+            return Rule::Other;
         }
         if row.register(ra) == Some(RegisterRule::Undefined) {
             return Rule::End;
         }
-        self.frame(row).unwrap_or(Rule::None)
+        self.frame(row).unwrap_or(Rule::Other)
     }
 
     fn frame<S>(&self, row: &UnwindTableRow<usize, S>) -> Option<Rule>

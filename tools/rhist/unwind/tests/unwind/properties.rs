@@ -128,7 +128,7 @@ fn unchanged_files_have_rows() {
 #[test]
 fn the_corpus_of_the_fuzzer() {
     let mut with_rows = 0;
-    for entry in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/rules")).unwrap() {
+    for entry in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/unwind")).unwrap() {
         let path = entry.unwrap().path();
         println!("{}", path.display());
         with_rows += usize::from(exercise(&fs::read(path).unwrap()));

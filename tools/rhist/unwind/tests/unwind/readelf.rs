@@ -137,7 +137,7 @@ fn rule(machine: Machine, row: &Row, ours: Rule) -> Rule {
         // Undefined, or without a rule: readelf prints the same.
         (Machine::Aarch64, Some(0)) if ours == Rule::End => return Rule::End,
         (Machine::Aarch64, Some(ra)) => ra,
-        _ => return Rule::None,
+        _ => return Rule::Other,
     };
     if row.cfa == "exp" {
         return match ours {
@@ -146,14 +146,14 @@ fn rule(machine: Machine, row: &Row, ours: Rule) -> Rule {
                 ra,
             },
             Rule::Deref { cfa, .. } if row.fp == "exp" => Rule::Deref { cfa, ra },
-            _ => Rule::None,
+            _ => Rule::Other,
         };
     }
     let number = |name: &str| row.cfa.strip_prefix(name).and_then(|rest| rest.parse().ok());
     match (saved(&row.fp), number(sp), number(fp)) {
         (Some(fp), Some(cfa), _) => Rule::Sp { cfa, fp, ra },
         (Some(fp), _, Some(cfa)) => Rule::Fp { cfa, fp, ra },
-        _ => Rule::None,
+        _ => Rule::Other,
     }
 }
 

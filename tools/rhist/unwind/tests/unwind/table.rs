@@ -46,6 +46,7 @@ fn rule(input: &mut Input<'_>, is_x86: bool) -> Result<Rule, String> {
     ensure(zero == 0, text)?;
     let (rule, is_right) = match kind {
         0 => (Rule::None, (fp, ra, cfa) == (0, 0, 0)),
+        7 => (Rule::Other, (fp, ra, cfa) == (0, 0, 0)),
         1 => (Rule::End, (fp, ra, cfa) == (0, 0, 0)),
         2 => (Rule::Sp { cfa, fp, ra }, frame),
         3 => (Rule::Fp { cfa, fp, ra }, frame),
