@@ -217,7 +217,10 @@ fn the_procedure_linkage_table() {
         let mut other = PLT;
         other[at] ^= 1;
         assert_eq!(rule(X86_64, &expression(&[DEF_CFA_EXPRESSION], &other)), Rule::Other);
-        assert_eq!(rule(X86_64, &expression(&[DEF_CFA_EXPRESSION], &PLT[..at])), Rule::Other);
+        assert_eq!(
+            rule(X86_64, &expression(&[DEF_CFA_EXPRESSION], &PLT[..at])),
+            Rule::Other
+        );
     }
     assert_eq!(rule(Aarch64, &plt), Rule::Other);
 }
