@@ -31,6 +31,9 @@ pub mod engine {
 #[cfg(not(loom))]
 #[path = "../../../../../src/hist/mod.rs"]
 pub mod hist;
+#[cfg(loom)]
+#[path = "interned.rs"]
+pub mod hist;
 #[cfg(not(loom))]
 #[path = "../../../../../src/hook"]
 pub mod hook {
@@ -38,8 +41,23 @@ pub mod hook {
 
     pub mod trigger;
 }
+#[cfg(not(loom))]
 #[path = "../../../../../src/limits.rs"]
 pub mod limits;
+#[cfg(loom)]
+#[path = "../../../../../src"]
+pub mod limits {
+    //! The limits, but stacks have one word: loom looks at each.
+
+    #[allow(unreachable_pub)]
+    #[path = "limits.rs"]
+    mod module;
+
+    pub use module::*;
+
+    /// Bytes of a stored stack.
+    pub const STACK_SIZE: u32 = 8;
+}
 #[path = "../../../../../src/map/mod.rs"]
 pub mod map;
 #[path = "../../../../../src/sync/mod.rs"]

@@ -11,6 +11,8 @@ mod cuts;
 mod hits;
 #[path = "loom/room.rs"]
 mod room;
+#[path = "loom/stacks.rs"]
+mod stacks;
 #[path = "loom/stock.rs"]
 mod stock;
 
