@@ -9,7 +9,7 @@
 //! * The header has six words: `RUR1`; the [`Machine`] (low half) and the number of rules (high
 //!   half); the number of rows; the first page; the number of pages; 0.
 //! * Each rule has three words: its kind (low half) and `fp` (high half); `ra` (low half) and 0;
-//!   `cfa`. The first rule is [`Kind::Gap`].
+//!   `cfa`. The first rule is for gaps: [`Kind::Gap`] or [`Kind::Frame`].
 //! * Each page of 64 KiB of the file has one word: the index of its first row.
 //! * Each row has one word: the offset in the page (low half), and the index of the rule from there
 //!   on (high half).
@@ -49,7 +49,7 @@ pub enum Machine {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u16)]
 pub enum Kind {
-    /// Code without rules: maybe it has frame pointers.
+    /// Code without rules.
     Gap = 0,
     /// The outermost function, without a caller.
     Outermost = 1,
@@ -61,16 +61,21 @@ pub enum Kind {
     /// pointer points to. (A function that aligns its stack: `.eh_frame` has expressions for it.)
     Deref = 4,
     /// An entry of the procedure linkage table of x86-64: the stack pointer plus 8, and plus 8 more
-    /// from the eleventh byte of each 16 on, behind a push.
+    /// from byte `cfa` of each 16 on, behind a push.
     Plt = 5,
     /// Where a signal handler returns to: the registers are where the kernel has put them.
     Signal = 6,
     /// Rules of a form that this does not have.
     Other = 7,
+    /// The word at the stack pointer plus `cfa`, plus 8. (Assembler of OpenSSL that aligns its
+    /// stack.)
+    DerefSp = 8,
+    /// Code with frame pointers.
+    Frame = 9,
 }
 
 impl Kind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 10] = [
         Self::Gap,
         Self::Outermost,
         Self::Sp,
@@ -79,6 +84,8 @@ impl Kind {
         Self::Plt,
         Self::Signal,
         Self::Other,
+        Self::DerefSp,
+        Self::Frame,
     ];
 }
 
@@ -93,7 +100,7 @@ pub struct Rule {
     /// Where the return address is: in words of 8 bytes from the CFA, less than 0. 0: in the link
     /// register.
     pub ra: i16,
-    /// The bytes that are added to a register.
+    /// The bytes that are added to a register; for [`Kind::Plt`] the byte behind the push.
     pub cfa: i32,
 }
 
@@ -119,13 +126,15 @@ impl Rule {
         };
         let is_valid = second >> 16 == 0
             && match rule.kind {
-                Kind::Gap | Kind::Outermost | Kind::Signal | Kind::Other => {
+                Kind::Gap | Kind::Outermost | Kind::Signal | Kind::Other | Kind::Frame => {
                     rule == Self::of(rule.kind)
                 }
                 Kind::Sp | Kind::Fp => rule.fp <= 0 && rule.finds_return(machine),
                 Kind::Deref => rule.fp == 0 && rule.finds_return(machine),
+                Kind::DerefSp => rule.cfa >= 0 && rule.fp <= 0 && rule.finds_return(machine),
                 Kind::Plt => {
-                    machine == Machine::X86 && rule.fp <= 0 && rule.ra == -1 && rule.cfa == 0
+                    let in_entry = (1..16).contains(&rule.cfa);
+                    machine == Machine::X86 && rule.fp <= 0 && rule.ra == -1 && in_entry
                 }
             };
         is_valid.then_some(rule)
@@ -148,7 +157,7 @@ pub enum Fault {
     TooMany,
     /// Fewer words than the header says, or more.
     Length,
-    /// A rule without a meaning, or the first one is not [`Kind::Gap`].
+    /// A rule without a meaning, or the first one is not for gaps.
     Rule,
     /// The index of a page's first row is out of order.
     Page,
@@ -190,9 +199,8 @@ impl Rules {
 
     /// The rule for the instruction at this offset in the file. Any context: at most 17 steps.
     pub fn find(&self, offset: u64) -> Rule {
-        self.row(offset)
-            .and_then(|row| self.rule((row >> 16) as usize))
-            .unwrap_or(Rule::of(Kind::Gap))
+        let nth = self.row(offset).map_or(0, |row| row >> 16);
+        self.rule(nth as usize).unwrap_or(Rule::of(Kind::Gap))
     }
 
     /// The row that is in force at this offset.
@@ -237,6 +245,8 @@ pub struct Upload {
     /// Number of words; 0: the header is not complete.
     announced: usize,
     machine: Machine,
+    /// The first mistake: nothing is kept any more.
+    fault: Option<Fault>,
 }
 
 impl Upload {
@@ -248,11 +258,24 @@ impl Upload {
             rest_len: 0,
             announced: 0,
             machine,
+            fault: None,
         }
     }
 
-    /// Appends bytes. Task context, may sleep.
+    /// Appends bytes. Fails with the first mistake, from then on. Task context, may sleep.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        let written = match self.fault {
+            None => self.append(bytes),
+            Some(fault) => Err(fault),
+        };
+        if let Err(fault) = written {
+            self.fault = Some(fault);
+            self.words = KVVec::new();
+        }
+        written
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         for &byte in bytes {
             if let Some(place) = self.rest.get_mut(self.rest_len) {
                 *place = byte;
@@ -290,6 +313,9 @@ impl Upload {
 
     /// Checks the rules. Calls `between` now and then. Task context.
     pub fn finish(self, between: impl Fn()) -> Result<Rules, Fault> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
         if !self.is_complete() {
             return Err(Fault::Length);
         }
@@ -347,7 +373,7 @@ impl Rules {
         for (nth, rule) in rules.chunks_exact(RULE).enumerate() {
             let rule = rule.try_into().map_err(|_| Fault::Rule)?;
             let rule = Rule::parse(rule, self.machine).ok_or(Fault::Rule)?;
-            if nth == 0 && rule.kind != Kind::Gap {
+            if nth == 0 && !matches!(rule.kind, Kind::Gap | Kind::Frame) {
                 return Err(Fault::Rule);
             }
         }

@@ -2,7 +2,7 @@
 
 //! Walks: from the registers of a program to the words of its stack.
 //!
-//! A walk takes a bounded number of steps for each word, and reads at most four words of memory for
+//! A walk takes a bounded number of steps for each word, and reads at most six words of memory for
 //! it. A hostile program may have chosen the addresses, the memory at them, and the mappings; the
 //! author of a hostile file may have chosen the rules.
 
@@ -45,21 +45,7 @@ impl Mapping {
         if address >= self.end {
             return None;
         }
-        let more = address.checked_sub(self.begin)?;
-        Some(match self.place {
-            Place::File { object, offset } => Place::File {
-                object,
-                offset: offset.saturating_add(more),
-            },
-            Place::Memory { mapping, offset } => Place::Memory {
-                mapping,
-                offset: offset.saturating_add(more),
-            },
-            Place::Vdso { offset } => Place::Vdso {
-                offset: offset.saturating_add(more),
-            },
-            Place::Unlisted => Place::Unlisted,
-        })
+        Some(self.place.plus(address.checked_sub(self.begin)?))
     }
 }
 
@@ -78,7 +64,7 @@ pub trait Program {
     /// Reads a word of its memory; `None` if it is not there.
     fn read(&mut self, address: u64) -> Option<u64>;
 
-    /// The rule for an instruction; `None` for files without rules.
+    /// The rule for an instruction; `None` if no rules were written for its file.
     fn rule(&mut self, place: Place) -> Option<Rule>;
 }
 
@@ -89,7 +75,8 @@ pub enum End {
     Whole,
     /// After as many words as were wanted, with more to come.
     Depth,
-    /// At code without rules, and without frame pointers that lead on.
+    /// At code without rules, and without frame pointers that lead on; or the rules are of another
+    /// form.
     NoRules,
     /// At memory that is not there, or cannot be read without waiting.
     NoMemory,
@@ -133,6 +120,24 @@ impl SignalFrame {
     }
 }
 
+/// Bytes below the stack pointer of x86-64 that neither a call nor a signal overwrites. A function
+/// that returns soon may have registers of its caller there: compilers note no more that they have
+/// been restored.
+const RED_ZONE: u64 = 128;
+
+impl Machine {
+    /// The instructions by which a signal handler returns to the kernel, as a word, the next one,
+    /// and the bits of that which count. A program may have some of its own, without rules.
+    const fn restorer(self) -> (u64, u64, u64) {
+        match self {
+            // mov $15, %rax; syscall
+            Self::X86 => (0x0f00_0000_0fc0_c748, 0x05, 0xff),
+            // mov x8, #139; svc #0
+            Self::Arm64 => (0xd400_0001_d280_1168, 0, 0),
+        }
+    }
+}
+
 /// A walk that has come to some frame.
 pub struct Walk<'a, P> {
     program: &'a mut P,
@@ -145,6 +150,9 @@ pub struct Walk<'a, P> {
     mappings: [Option<Mapping>; 2],
     /// A word was returned for the current frame.
     begun: bool,
+    /// The place of the instruction whose rule counts; `None`: the program has called an address
+    /// without code.
+    place: Option<Place>,
 }
 
 impl<'a, P: Program> Walk<'a, P> {
@@ -156,6 +164,7 @@ impl<'a, P: Program> Walk<'a, P> {
             exact: true,
             mappings: [None; 2],
             begun: false,
+            place: None,
         }
     }
 
@@ -164,13 +173,21 @@ impl<'a, P: Program> Walk<'a, P> {
         if self.begun {
             self.step()?;
         }
-        let place = self.place(self.registers.ip)?;
+        // A call may be the last instruction of a function: then its return address is in the next.
+        let behind = u64::from(!self.exact);
+        self.place = match self.find(self.registers.ip.wrapping_sub(behind)) {
+            Ok(place) => Some(place),
+            // A call by a wrong pointer: its caller is known all the same.
+            Err(End::Astray) if self.exact => None,
+            Err(end) => return Err(end),
+        };
         self.begun = true;
-        Ok(Word::new(place, self.exact))
+        let place = self.place.unwrap_or(Place::Unlisted);
+        Ok(Word::new(place.plus(behind), self.exact))
     }
 
     /// The place of an address.
-    fn place(&mut self, address: u64) -> Result<Place, End> {
+    fn find(&mut self, address: u64) -> Result<Place, End> {
         let [last, before] = self.mappings;
         if let Some(place) = last.and_then(|mapping| mapping.at(address)) {
             return Ok(place);
@@ -185,23 +202,36 @@ impl<'a, P: Program> Walk<'a, P> {
 
     /// Goes on to the caller.
     fn step(&mut self) -> Result<(), End> {
-        // A call may be the last instruction of a function: then its return address is in the next.
-        let ip = self.registers.ip.wrapping_sub(u64::from(!self.exact));
-        let place = self.place(ip)?;
-        let rule = match self.program.rule(place) {
-            None => return self.step_by_frame_pointer(),
-            Some(rule) => rule,
+        let Some(place) = self.place else {
+            return self.step_out_of_call();
+        };
+        let rule = self.program.rule(place);
+        let Some(rule) = rule.filter(|rule| rule.kind != Kind::Gap) else {
+            if self.is_at_restorer() {
+                return self.step_out_of_handler();
+            }
+            return match rule {
+                // The file has rules, but for this code: its register has anything.
+                Some(_) => Err(End::NoRules),
+                None => self.step_by_frame_pointer(End::NoRules),
+            };
         };
         let Registers { ip, sp, fp, .. } = self.registers;
+        let more = i64::from(rule.cfa);
         let cfa = match rule.kind {
-            Kind::Gap => return self.step_by_frame_pointer(),
             Kind::Outermost => return Err(End::Whole),
-            Kind::Other => return Err(End::NoRules),
+            Kind::Gap | Kind::Other => return Err(End::NoRules),
             Kind::Signal => return self.step_out_of_handler(),
-            Kind::Sp => sp.wrapping_add_signed(rule.cfa.into()),
-            Kind::Fp => fp.wrapping_add_signed(rule.cfa.into()),
-            Kind::Deref => self.read(fp.wrapping_add_signed(rule.cfa.into()))?,
-            Kind::Plt => sp.wrapping_add(if ip & 15 >= 11 { 16 } else { 8 }),
+            Kind::Frame => return self.step_by_frame_pointer(End::Whole),
+            Kind::Sp => sp.wrapping_add_signed(more),
+            Kind::Fp => fp.wrapping_add_signed(more),
+            Kind::Deref => self.read_from(fp.wrapping_add_signed(more), sp)?,
+            Kind::DerefSp => {
+                let below = self.read_from(sp.wrapping_add_signed(more), sp)?;
+                below.wrapping_add(8)
+            }
+            Kind::Plt if ip & 15 >= u64::from(rule.cfa.unsigned_abs()) => sp.wrapping_add(16),
+            Kind::Plt => sp.wrapping_add(8),
         };
         // Only a function that has not stored its return address may have a frame without a word.
         if cfa < sp || cfa == sp && rule.ra != 0 {
@@ -209,35 +239,71 @@ impl<'a, P: Program> Walk<'a, P> {
         }
         let ra = match rule.ra {
             0 => self.registers.lr.ok_or(End::NoRules)?,
-            words => self.read_of_frame(cfa, words)?,
+            words => self.read_of_frame(cfa, words, sp)?,
         };
         let fp = match (rule.kind, rule.fp) {
-            (Kind::Deref, _) => self.read(fp)?,
+            (Kind::Deref, _) => self.read_from(fp, sp)?,
             (_, 0) => fp,
-            (_, words) => self.read_of_frame(cfa, words)?,
+            (_, words) => {
+                let red_zone = match P::MACHINE {
+                    Machine::X86 if self.exact => RED_ZONE,
+                    _ => 0,
+                };
+                self.read_of_frame(cfa, words, sp.saturating_sub(red_zone))?
+            }
         };
-        self.return_to(ra, cfa, fp)
+        if ra & P::CODE == 0 {
+            return Err(End::Whole);
+        }
+        self.return_to(ra, cfa, fp);
+        Ok(())
     }
 
     /// Goes on to the caller by the two words at the frame pointer: the caller's frame pointer, and
-    /// the return address. x86-64 and arm64 have the same two.
-    fn step_by_frame_pointer(&mut self) -> Result<(), End> {
+    /// the return address. x86-64 and arm64 have the same two. The outermost frame has 0: for code
+    /// that may be without frame pointers, that means nothing.
+    fn step_by_frame_pointer(&mut self, outermost: End) -> Result<(), End> {
         let Registers { sp, fp, .. } = self.registers;
-        // The outermost frame has 0, by the ABIs of both architectures.
         if fp == 0 {
-            return Err(End::Whole);
+            return Err(outermost);
         }
-        // Without frame pointers the register has anything.
         if fp < sp || fp % 8 != 0 {
             return Err(End::NoRules);
         }
         let caller = self.read(fp)?;
         let ra = self.read(fp.wrapping_add(8))?;
-        let ended = self.return_to(ra, fp.wrapping_add(16), caller);
-        ended.and_then(|()| match self.place(self.registers.ip) {
+        if ra & P::CODE == 0 {
+            return Err(outermost);
+        }
+        self.return_to(ra, fp.wrapping_add(16), caller);
+        match self.find(self.registers.ip.wrapping_sub(1)) {
             Err(End::Astray) => Err(End::NoRules),
             other => other.map(|_| ()),
-        })
+        }
+    }
+
+    /// Goes on to the caller of an address without code: it has only stored where to return to.
+    fn step_out_of_call(&mut self) -> Result<(), End> {
+        let Registers { sp, fp, .. } = self.registers;
+        let (ra, sp) = match P::MACHINE {
+            Machine::X86 => (self.read(sp)?, sp.wrapping_add(8)),
+            Machine::Arm64 => (self.registers.lr.ok_or(End::Astray)?, sp),
+        };
+        self.return_to(ra, sp, fp);
+        Ok(())
+    }
+
+    /// Whether a signal handler returns to here.
+    fn is_at_restorer(&mut self) -> bool {
+        let (first, second, mask) = const { P::MACHINE.restorer() };
+        let ip = self.registers.ip;
+        !self.exact
+            && self.program.read(ip) == Some(first)
+            && (mask == 0
+                || self
+                    .program
+                    .read(ip.wrapping_add(8))
+                    .is_some_and(|word| word & mask == second))
     }
 
     /// Goes on to the code that a signal has interrupted.
@@ -257,26 +323,29 @@ impl<'a, P: Program> Walk<'a, P> {
     }
 
     /// Sets the registers that the caller has when it runs again.
-    fn return_to(&mut self, ra: u64, sp: u64, fp: u64) -> Result<(), End> {
-        let ip = ra & P::CODE;
-        if ip == 0 {
-            return Err(End::Whole);
-        }
-        // The caller has stored its link register, so its value is not known here.
+    fn return_to(&mut self, ra: u64, sp: u64, fp: u64) {
         self.registers = Registers {
-            ip,
+            ip: ra & P::CODE,
             sp,
             fp,
+            // The caller has stored its link register, so its value is not known here.
             lr: None,
         };
         self.exact = false;
-        Ok(())
     }
 
-    /// Reads a word below the end of a frame.
-    fn read_of_frame(&mut self, cfa: u64, words: i16) -> Result<u64, End> {
+    /// Reads a word below the end of a frame, and at `least` or above.
+    fn read_of_frame(&mut self, cfa: u64, words: i16, least: u64) -> Result<u64, End> {
         let address = cfa.wrapping_add_signed(i64::from(words) * 8);
-        if address < self.registers.sp || address >= cfa {
+        if address >= cfa {
+            return Err(End::Astray);
+        }
+        self.read_from(address, least)
+    }
+
+    /// Reads a word at `least` or above.
+    fn read_from(&mut self, address: u64, least: u64) -> Result<u64, End> {
+        if address < least {
             return Err(End::Astray);
         }
         self.read(address)

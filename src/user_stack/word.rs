@@ -25,8 +25,30 @@ pub enum Place {
         /// The offset in it in bytes.
         offset: u64,
     },
-    /// A file without a number, since too many files have one.
+    /// A file without a number, since too many files have one; or an address without code that the
+    /// program has called.
     Unlisted,
+}
+
+impl Place {
+    /// The place so many bytes further.
+    #[inline(always)]
+    pub(super) fn plus(self, more: u64) -> Self {
+        match self {
+            Self::File { object, offset } => Self::File {
+                object,
+                offset: offset.saturating_add(more),
+            },
+            Self::Memory { mapping, offset } => Self::Memory {
+                mapping,
+                offset: offset.saturating_add(more),
+            },
+            Self::Vdso { offset } => Self::Vdso {
+                offset: offset.saturating_add(more),
+            },
+            Self::Unlisted => Self::Unlisted,
+        }
+    }
 }
 
 /// A [`Place`] in a word: 20 bits for the number, 40 for the offset, 4 for the kind. Never 0, which

@@ -2,7 +2,8 @@
 /*
  * Frames of each form that compilers and the kernel make, one inside another: a callback of a
  * library, a stack that grows by a variable number of bytes, one that is aligned, and a signal
- * handler with a stack of its own. It sleeps in the innermost.
+ * handler with a stack of its own. It sleeps in the innermost; or, with an argument, it waits
+ * first, starts another program, and then returns from all of them to main(), and stays there.
  */
 #include <alloca.h>
 #include <signal.h>
@@ -14,10 +15,14 @@
 #define KEPT __attribute__((noipa))
 
 static volatile int sink;
+static int is_to_return;
+/* Set by a debugger. */
+volatile int is_awake;
 
 KEPT static void asleep(void)
 {
-	pause();
+	if (!is_to_return)
+		pause();
 	sink++;
 }
 
@@ -71,7 +76,7 @@ KEPT static void recursive(int depth)
 	sink += numbers[0];
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static char place[1 << 16];
 	const stack_t stack = { .ss_sp = place, .ss_size = sizeof(place) };
@@ -79,6 +84,14 @@ int main(void)
 
 	sigaltstack(&stack, NULL);
 	sigaction(SIGUSR1, &action, NULL);
+	if (argc > 1) {
+		is_to_return = 1;
+		while (!is_awake)
+			usleep(10000);
+		sink += system(":");
+	}
 	recursive(5);
-	return sink;
+	while (is_to_return)
+		sink++;
+	return sink + (argv[0] == NULL);
 }

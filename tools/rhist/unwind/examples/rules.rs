@@ -57,9 +57,11 @@ fn list(rules: &Rules, mut output: impl Write) -> io::Result<()> {
             Rule::Sp { cfa, fp, ra } => format!("{sp}{cfa:+} {} {}", saved(fp), saved(ra)),
             Rule::Fp { cfa, fp: at, ra } => format!("{fp}{cfa:+} {} {}", saved(at), saved(ra)),
             Rule::Deref { cfa, ra } => format!("*({fp}{cfa:+}) *({fp}) {}", saved(ra)),
-            Rule::Plt { fp, ra } => format!("plt {} {}", saved(fp), saved(ra)),
+            Rule::Plt { from, fp, ra } => format!("plt{from:+} {} {}", saved(fp), saved(ra)),
             Rule::Sigreturn => "sigreturn".to_owned(),
             Rule::Other => "other".to_owned(),
+            Rule::DerefSp { cfa, fp, ra } => format!("*({sp}{cfa:+})+8 {} {}", saved(fp), saved(ra)),
+            Rule::Frame => "frame".to_owned(),
         };
         writeln!(output, "{offset:016x} {text}")?;
     }

@@ -21,6 +21,24 @@ struct Function {
     entry: usize,
 }
 
+/// The rule for a table by which functions of other files are called, of which `.eh_frame` says
+/// nothing.
+fn of_linkage_table(pushes: bool) -> Rule {
+    match pushes {
+        true => Rule::Plt {
+            from: 11,
+            fp: 0,
+            ra: -1,
+        },
+        false => Rule::Sp { cfa: 8, fp: 0, ra: -1 },
+    }
+}
+
+/// Bytes from a system call at the end of a function on that still have its last rule. In glibc's
+/// `clone()` and `clone3()` the unwind information ends before the system call, as it would be
+/// wrong in the child; but the parent is there when it creates a process or a thread.
+const BEHIND_A_CALL: u64 = 32;
+
 /// Compiles the unwind information of a program or library to a table.
 ///
 /// A function whose entry is malformed is left out, and does not spoil others. If a function begins
@@ -33,8 +51,16 @@ struct Function {
 /// information, or the table would be too large.
 pub fn compile(image: &[u8]) -> Result<Rules, Error> {
     let image = Image::parse(image)?;
-    let mut frames = Frames::new(image.machine, &image.eh_frame()?);
-    let mut draft = Draft::new(image.machine);
+    let gap = match image.keeps_frame_pointers() {
+        true => Rule::Frame,
+        false => Rule::None,
+    };
+    let mut draft = Draft::new(image.machine, gap);
+    let eh_frame = match image.eh_frame() {
+        Err(Error::NoFrames) if gap == Rule::Frame => return draft.finish(),
+        other => other?,
+    };
+    let mut frames = Frames::new(image.machine, &eh_frame);
     let (mut malformed, mut outside, mut overlapping) = (0, 0, 0);
 
     let code = image.code();
@@ -64,6 +90,16 @@ pub fn compile(image: &[u8]) -> Result<Rules, Error> {
         is_same
     });
 
+    let mut tables = image.linkage_tables();
+    tables.sort_by_key(|(range, _)| range.start);
+    tables.retain(|(range, _)| {
+        let behind = functions.partition_point(|function| function.offset < range.end);
+        let last = functions[..behind].last();
+        last.is_none_or(|last| last.offset + (last.addresses.end - last.addresses.start) <= range.start)
+    });
+    tables.dedup_by(|later, first| later.0.start < first.0.end);
+    let mut tables = tables.into_iter().peekable();
+
     let mut rules: Vec<(u64, Rule)> = Vec::new();
     for at in 0..functions.len() {
         let Function {
@@ -71,11 +107,13 @@ pub fn compile(image: &[u8]) -> Result<Rules, Error> {
             ref addresses,
             entry,
         } = functions[at];
+        while let Some((range, pushes)) = tables.next_if(|(range, _)| range.start < offset) {
+            draft.add(range, of_linkage_table(pushes))?;
+        }
         let mut size = addresses.end - addresses.start;
-        if let Some(next) = functions.get(at + 1)
-            && next.offset - offset < size
-        {
-            size = next.offset - offset;
+        let room = functions.get(at + 1).map_or(u64::MAX, |next| next.offset - offset);
+        if room < size {
+            size = room;
             overlapping += 1;
         }
         let end = addresses.start + size;
@@ -92,11 +130,30 @@ pub fn compile(image: &[u8]) -> Result<Rules, Error> {
         for (&(start, rule), end) in rules.iter().zip(ends) {
             draft.add(start - addresses.start + offset..end - addresses.start + offset, rule)?;
         }
+        if let Some(&(_, rule)) = rules.last()
+            && is_before_a_call(rule)
+            && image.is_system_call(offset + size)
+        {
+            let table = tables.peek().map_or(u64::MAX, |(range, _)| range.start - offset);
+            let more = room.min(table).saturating_sub(size).min(BEHIND_A_CALL);
+            draft.add(offset + size..offset + size + more, rule)?;
+        }
     }
 
+    for (range, pushes) in tables {
+        draft.add(range, of_linkage_table(pushes))?;
+    }
     let mut rules = draft.finish()?;
     (rules.malformed, rules.outside, rules.overlapping) = (malformed, outside, overlapping);
     Ok(rules)
+}
+
+/// Whether a function with such a rule has nothing on the stack but its return address.
+fn is_before_a_call(rule: Rule) -> bool {
+    matches!(
+        rule,
+        Rule::Sp { cfa: 8, fp: 0, ra: -1 } | Rule::Sp { cfa: 0, fp: 0, ra: 0 }
+    )
 }
 
 /// Finds the place of a function in the file: in the segment in which it begins. What lies behind

@@ -16,6 +16,8 @@ use object::read::elf::SectionHeader;
 use std::ops::Range;
 
 const LE: LittleEndian = LittleEndian;
+/// `push` of x86-64, with four bytes.
+const PUSH: u8 = 0x68;
 type Header = FileHeader64<LittleEndian>;
 type Segment = ProgramHeader64<LittleEndian>;
 type Section = SectionHeader64<LittleEndian>;
@@ -124,6 +126,41 @@ impl<'a> Image<'a> {
             [] => Err(Error::NoFrames),
             _ => Ok(found),
         }
+    }
+
+    /// Whether code without unwind information has frame pointers: Go's has, and Go's linker writes
+    /// such sections.
+    pub(crate) fn keeps_frame_pointers(&self) -> bool {
+        [&b".gopclntab\0"[..], b".note.go.buildid\0"]
+            .iter()
+            .any(|name| self.section(name).is_some())
+    }
+
+    /// The sections of code by which a program calls functions of other files, each with its place
+    /// in the file, and whether its entries push a word at byte 6. Some linkers write no unwind
+    /// information for them.
+    pub(crate) fn linkage_tables(&self) -> Vec<(Range<u64>, bool)> {
+        [&b".plt\0"[..], b".plt.got\0", b".plt.sec\0", b".iplt\0"]
+            .iter()
+            .filter_map(|name| self.section(name))
+            .filter_map(|section| {
+                let (offset, size) = section.file_range(LE)?;
+                let data = self.bytes(offset, size)?;
+                // The first entry differs.
+                let pushes = data.len() > 32 && data[16..].chunks_exact(16).all(|entry| entry[6] == PUSH);
+                Some((offset..offset + size, pushes))
+            })
+            .filter(|_| self.machine == Machine::X86_64)
+            .collect()
+    }
+
+    /// Whether a system call is at an offset in the file.
+    pub(crate) fn is_system_call(&self, offset: u64) -> bool {
+        let instruction: &[u8] = match self.machine {
+            Machine::X86_64 => &[0x0f, 0x05],
+            Machine::Aarch64 => &[0x01, 0x00, 0x00, 0xd4],
+        };
+        self.bytes(offset, instruction.len() as u64) == Some(instruction)
     }
 
     fn eh_frame_of_hdr(&self) -> Option<EhFrame<'a>> {

@@ -14,7 +14,7 @@ pub(crate) const SIZE: usize = 12;
 /// does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rule {
-    /// Nothing is known here: maybe the code has frame pointers.
+    /// Nothing is known here.
     #[default]
     None,
     /// The outermost frame, which lacks a return address.
@@ -46,8 +46,10 @@ pub enum Rule {
         ra: i16,
     },
     /// An entry of the procedure linkage table of x86-64, 16 bytes long, which pushes a word: the
-    /// frame address is `sp + 16` from its byte 11 on, `sp + 8` before.
+    /// frame address is `sp + 16` from its byte `from` on, `sp + 8` before.
     Plt {
+        /// From 1 to 15.
+        from: u8,
         /// Where the caller's `fp` is.
         fp: i16,
         /// Where the return address is.
@@ -58,6 +60,19 @@ pub enum Rule {
     Sigreturn,
     /// A rule that lacks a variant.
     Other,
+    /// The frame address is 8 more than the word at `sp + cfa`: functions of OpenSSL that align
+    /// their stack.
+    DerefSp {
+        /// In bytes, not negative.
+        cfa: i32,
+        /// Where the caller's `fp` is.
+        fp: i16,
+        /// Where the return address is.
+        ra: i16,
+    },
+    /// The caller's `fp` is the word at `fp`, the return address the next one: code with frame
+    /// pointers.
+    Frame,
 }
 
 impl Rule {
@@ -69,9 +84,11 @@ impl Rule {
             Self::Sp { cfa, fp, ra } => (2, fp, ra, cfa),
             Self::Fp { cfa, fp, ra } => (3, fp, ra, cfa),
             Self::Deref { cfa, ra } => (4, 0, ra, cfa),
-            Self::Plt { fp, ra } => (5, fp, ra, 0),
+            Self::Plt { from, fp, ra } => (5, fp, ra, from.into()),
             Self::Sigreturn => (6, 0, 0, 0),
             Self::Other => (7, 0, 0, 0),
+            Self::DerefSp { cfa, fp, ra } => (8, fp, ra, cfa),
+            Self::Frame => (9, 0, 0, 0),
         };
         let mut bytes = [0; SIZE];
         bytes[..2].copy_from_slice(&kind.to_le_bytes());

@@ -38,12 +38,13 @@ struct Row {
 ///   `u32` number of rows, `u32` first page, `u32` number of pages, `u32` 0. A page is 64 KiB of
 ///   the file; its number is the offset in the file divided by 65,536;
 /// * the rules, 12 bytes each: `u16` kind, `i16` fp, `i16` ra, `u16` 0, `i32` cfa. The kinds are
-///   the variants of [`Rule`] in their order, from 0 on. Rule 0 is [`Rule::None`];
+///   the variants of [`Rule`] in their order, from 0 on. Rule 0 is for code without unwind
+///   information: [`Rule::None`] or [`Rule::Frame`];
 /// * for each page the number of its first row, as `u32`;
 /// * the rows, 4 bytes each: `u16` offset in the page, `u16` number of the rule.
 ///
 /// A row holds up to the next row of its page, or to the end of the page. A page with rows has one
-/// at offset 0; in a page without rows nothing is known.
+/// at offset 0; in a page without rows, all code has rule 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
     machine: Machine,
@@ -67,7 +68,7 @@ impl Rules {
         self.rows.len()
     }
 
-    /// The distinct rules. The first one is [`Rule::None`].
+    /// The distinct rules. The first one is for code without unwind information.
     pub fn distinct(&self) -> &[Rule] {
         &self.rules
     }
@@ -141,11 +142,12 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    pub(crate) fn new(machine: Machine) -> Self {
+    /// With the rule for code in gaps.
+    pub(crate) fn new(machine: Machine, gap: Rule) -> Self {
         Self {
             table: Rules {
                 machine,
-                rules: vec![Rule::None],
+                rules: vec![gap],
                 first_page: 0,
                 pages: Vec::new(),
                 rows: Vec::new(),
@@ -153,7 +155,7 @@ impl Draft {
                 outside: 0,
                 overlapping: 0,
             },
-            numbers: [(Rule::None, 0)].into_iter().collect(),
+            numbers: [(gap, 0)].into_iter().collect(),
             last: (0, 0),
         }
     }

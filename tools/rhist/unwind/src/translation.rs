@@ -19,8 +19,14 @@ use gimli::X86_64;
 use gimli::constants;
 
 /// The expression for the frame address that linkers write for entries of the procedure linkage
-/// table of x86-64: `breg7 8, breg16 0, lit15, and, lit11, ge, lit3, shl, plus`.
+/// table of x86-64: `breg7 8, breg16 0, lit15, and, lit11, ge, lit3, shl, plus`. Entries that begin
+/// with `endbr64` have `lit9` or `lit10`.
 const PLT: [u8; 11] = [0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22];
+/// Where the number is in it that differs.
+const FROM: usize = 6;
+
+/// `deref, plus_uconst 8`.
+const DEREF_PLUS_8: [u8; 3] = [0x06, 0x23, 8];
 
 /// Registers of an architecture, by their numbers in DWARF.
 pub(crate) struct Translation<'a> {
@@ -65,6 +71,10 @@ impl<'a> Translation<'a> {
         if ra != self.ra {
             return Rule::Other;
         }
+        // A rule of its own for the stack pointer would be another one than the frame address.
+        if !matches!(row.register(self.sp), None | Some(RegisterRule::ValOffset(0))) {
+            return Rule::Other;
+        }
         if row.register(ra) == Some(RegisterRule::Undefined) {
             return Rule::End;
         }
@@ -99,17 +109,23 @@ impl<'a> Translation<'a> {
             }
             (CfaRule::Expression(expression), Saved::AtFp) => {
                 let mut code = self.code(*expression)?;
-                let cfa = i32::try_from(self.above_fp(&mut code)?).ok()?;
+                let cfa = i32::try_from(self.above(self.fp, &mut code)?).ok()?;
                 let is_deref = code.slice() == [constants::DW_OP_deref.0];
                 is_deref.then_some(Rule::Deref { cfa, ra })
             }
             (CfaRule::Expression(expression), fp) => {
-                let is_plt = self.machine == Machine::X86_64 && self.code(*expression)?.slice() == PLT;
                 let fp = match fp {
                     Saved::At(words) => words,
                     _ => 0,
                 };
-                is_plt.then_some(Rule::Plt { fp, ra })
+                let mut code = self.code(*expression)?;
+                let plt = plt(code.slice()).filter(|_| self.machine == Machine::X86_64);
+                if let Some(from) = plt {
+                    return Some(Rule::Plt { from, fp, ra });
+                }
+                let cfa = i32::try_from(self.above(self.sp, &mut code)?).ok()?;
+                let is_deref = cfa >= 0 && code.slice() == DEREF_PLUS_8;
+                is_deref.then_some(Rule::DerefSp { cfa, fp, ra })
             }
         }
     }
@@ -124,7 +140,7 @@ impl<'a> Translation<'a> {
             }
             Some(RegisterRule::Expression(expression)) => {
                 let mut code = self.code(expression)?;
-                (self.above_fp(&mut code)? == 0 && code.is_empty()).then_some(Saved::AtFp)
+                (self.above(self.fp, &mut code)? == 0 && code.is_empty()).then_some(Saved::AtFp)
             }
             _ => None,
         }
@@ -134,9 +150,18 @@ impl<'a> Translation<'a> {
         Some(expression.get(&self.section).ok()?.0)
     }
 
-    /// Reads the operation that pushes the frame pointer plus a number, which is returned.
-    fn above_fp(&self, code: &mut EndianSlice<'a, LittleEndian>) -> Option<i64> {
+    /// Reads the operation that pushes a register plus a number, which is returned.
+    fn above(&self, register: Register, code: &mut EndianSlice<'a, LittleEndian>) -> Option<i64> {
         let operation = u16::from(code.read_u8().ok()?);
-        (operation == u16::from(constants::DW_OP_breg0.0) + self.fp.0).then(|| code.read_sleb128().ok())?
+        (operation == u16::from(constants::DW_OP_breg0.0) + register.0).then(|| code.read_sleb128().ok())?
     }
+}
+
+/// The byte of an entry of the procedure linkage table behind its push, by the expression for the
+/// frame address.
+fn plt(code: &[u8]) -> Option<u8> {
+    let from = code.get(FROM)?.checked_sub(constants::DW_OP_lit0.0)?;
+    let mut expected = PLT;
+    expected[FROM] = code[FROM];
+    ((1..16).contains(&from) && code == expected).then_some(from)
 }

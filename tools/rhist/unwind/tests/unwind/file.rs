@@ -156,6 +156,10 @@ pub struct File {
     pub has_sections: bool,
     /// Contents of a segment of notes.
     pub notes: Vec<u8>,
+    /// Name of the second section.
+    pub other: &'static str,
+    /// Its offset and size, if it has not the names.
+    pub other_range: Option<(u64, u64)>,
 }
 
 impl File {
@@ -166,6 +170,8 @@ impl File {
             eh_frame: frames.bytes.clone(),
             has_sections: true,
             notes: Vec::new(),
+            other: ".shstrtab",
+            other_range: None,
         }
     }
 
@@ -186,14 +192,17 @@ impl File {
         bytes.extend(&self.notes);
         aligned(&mut bytes);
         let names = bytes.len() as u64;
-        bytes.extend(b"\0.eh_frame\0.shstrtab\0");
+        let of_names = ["", ".eh_frame", self.other, ""].join("\0");
+        bytes.extend(of_names.as_bytes());
         aligned(&mut bytes);
         let sections = bytes.len() as u64;
         // Name, type, address, offset, size.
+        let (other, other_size) = self.other_range.unwrap_or((names, of_names.len() as u64));
         let table = [
             (0_u32, 0_u32, 0, 0, 0),
             (1, 1, FRAME_ADDRESS, frame, self.eh_frame.len() as u64),
-            (11, 3, 0, names, 21),
+            (11, 3, 0, other, other_size),
+            (0, 3, 0, names, of_names.len() as u64),
         ];
         for (name, kind, address, offset, size) in table {
             bytes.extend(name.to_le_bytes());
@@ -218,7 +227,7 @@ impl File {
             head.extend(number.to_le_bytes());
         }
         head.extend([0; 4]);
-        for number in [64, 56, segments.len() as u16, 64, 3 * has, 2 * has] {
+        for number in [64, 56, segments.len() as u16, 64, 4 * has, 3 * has] {
             head.extend(number.to_le_bytes());
         }
         for (kind, flags, offset, address, size) in segments {

@@ -4,10 +4,12 @@
 
 use crate::file::*;
 use crate::table::Table;
+use rhist_unwind::Error;
 use rhist_unwind::Machine::X86_64;
 use rhist_unwind::Rule;
 use rhist_unwind::Rules;
 use rhist_unwind::build_id;
+use rhist_unwind::compile;
 
 const PAGE: i64 = 1 << 16;
 /// Begin of the second page, relative to the code.
@@ -46,6 +48,93 @@ fn gaps_have_no_rule() {
     let rules = functions(&[(16, 16, 1), (48, 16, 1)]);
     let expected = [(-(CODE as i64), NONE), (16, of(1)), (32, NONE), (48, of(1)), (64, NONE)];
     assert_eq!(rows(&rules), expected);
+}
+
+#[test]
+fn a_function_that_ends_before_its_system_call() {
+    let file = |end: &[u8], cfa: u8, more: i64| {
+        let mut frames = Frames::default();
+        let cie = frames.cie(&Cie::of(X86_64));
+        frames.fde(cie, 0, 16, &[DEF_CFA_OFFSET, cfa]);
+        frames.fde(cie, more, 16, &[DEF_CFA_OFFSET, 24]);
+        let mut bytes = File::new(X86_64, 128, &frames).bytes();
+        let at = CODE as usize + 16;
+        bytes[at..at + end.len()].copy_from_slice(end);
+        rows(&compile(&bytes).unwrap())[1..].to_vec()
+    };
+    let syscall = [0x0f, 0x05];
+    let next = [(64, of(3)), (80, NONE)];
+    assert_eq!(file(&syscall, 8, 64), [&[(0, of(1)), (48, NONE)][..], &next].concat());
+    assert_eq!(file(&syscall, 8, 24), [(0, of(1)), (24, of(3)), (40, NONE)]);
+    assert_eq!(file(&syscall, 8, 16), [(0, of(1)), (16, of(3)), (32, NONE)]);
+    // With more on the stack, it would be wrong in the child; and others end anywhere.
+    assert_eq!(file(&syscall, 16, 64), [&[(0, of(2)), (16, NONE)][..], &next].concat());
+    assert_eq!(
+        file(&[0x0f, 0x04], 8, 64),
+        [&[(0, of(1)), (16, NONE)][..], &next].concat()
+    );
+}
+
+#[test]
+fn code_of_go_has_frame_pointers() {
+    let mut frames = Frames::default();
+    let cie = frames.cie(&Cie::of(X86_64));
+    frames.fde(cie, 16, 16, &[]);
+    for other in [".gopclntab", ".note.go.buildid"] {
+        let file = File {
+            other,
+            ..File::new(X86_64, 64, &frames)
+        };
+        let rules = file.compile().unwrap();
+        let expected = [(-(CODE as i64), Rule::Frame), (16, of(1)), (32, Rule::Frame)];
+        assert_eq!(rows(&rules), expected);
+        let file = File {
+            eh_frame: Vec::new(),
+            ..file
+        };
+        let rules = file.compile().unwrap();
+        assert_eq!((rules.distinct(), rules.row_count()), (&[Rule::Frame][..], 0));
+    }
+    let file = File {
+        eh_frame: Vec::new(),
+        ..File::new(X86_64, 64, &frames)
+    };
+    assert_eq!(file.compile(), Err(Error::NoFrames));
+}
+
+#[test]
+fn linkage_tables_without_unwind_information() {
+    let file = |function: i64, at: u64, code: &[u8]| {
+        let mut frames = Frames::default();
+        let cie = frames.cie(&Cie::of(X86_64));
+        frames.fde(cie, function, 16, &[DEF_CFA_OFFSET, 24]);
+        let file = File {
+            other: ".plt",
+            other_range: Some((CODE + at, code.len() as u64)),
+            ..File::new(X86_64, 256, &frames)
+        };
+        let mut bytes = file.bytes();
+        let at = (CODE + at) as usize;
+        bytes[at..at + code.len()].copy_from_slice(code);
+        rows(&compile(&bytes).unwrap())[1..].to_vec()
+    };
+    let mut lazy = [0x90; 48];
+    (lazy[16 + 6], lazy[32 + 6]) = (0x68, 0x68);
+    let plt = Rule::Plt {
+        from: 11,
+        fp: 0,
+        ra: -1,
+    };
+    assert_eq!(file(0, 32, &lazy), [(0, of(3)), (16, NONE), (32, plt), (80, NONE)]);
+    assert_eq!(file(128, 32, &lazy), [(32, plt), (80, NONE), (128, of(3)), (144, NONE)]);
+    lazy[32 + 6] = 0x90;
+    assert_eq!(
+        file(128, 32, &lazy),
+        [(32, of(1)), (80, NONE), (128, of(3)), (144, NONE)]
+    );
+    // With unwind information, that counts.
+    assert_eq!(file(64, 32, &lazy), [(64, of(3)), (80, NONE)]);
+    assert_eq!(file(20, 32, &lazy), [(20, of(3)), (36, NONE)]);
 }
 
 #[test]

@@ -51,7 +51,16 @@ fn rule(input: &mut Input<'_>, is_x86: bool) -> Result<Rule, String> {
         2 => (Rule::Sp { cfa, fp, ra }, frame),
         3 => (Rule::Fp { cfa, fp, ra }, frame),
         4 => (Rule::Deref { cfa, ra }, frame && fp == 0),
-        5 => (Rule::Plt { fp, ra }, frame && cfa == 0 && is_x86),
+        5 => (
+            Rule::Plt {
+                from: cfa as u8,
+                fp,
+                ra,
+            },
+            frame && (1..16).contains(&cfa) && is_x86,
+        ),
+        8 => (Rule::DerefSp { cfa, fp, ra }, frame && cfa >= 0),
+        9 => (Rule::Frame, (fp, ra, cfa) == (0, 0, 0)),
         6 => (Rule::Sigreturn, (fp, ra, cfa) == (0, 0, 0)),
         _ => return Err(text()),
     };
@@ -78,7 +87,7 @@ impl Table {
         let rules = (0..rule_count)
             .map(|_| rule(&mut input, machine == 62))
             .collect::<Result<Vec<Rule>, String>>()?;
-        ensure(rules[0] == Rule::None, || "rule 0".into())?;
+        ensure(matches!(rules[0], Rule::None | Rule::Frame), || "rule 0".into())?;
         let distinct: HashSet<&Rule> = rules.iter().collect();
         ensure(distinct.len() == rules.len(), || "a rule twice".into())?;
         let pages = (0..page_count)
@@ -132,17 +141,17 @@ impl Table {
     /// The rule at an offset in the file.
     pub fn rule(&self, offset: u64) -> Rule {
         let Some(page) = (offset >> 16).checked_sub(self.first_page) else {
-            return Rule::None;
+            return self.rules[0];
         };
         let page = page as usize;
         let Some(&first) = self.pages.get(page) else {
-            return Rule::None;
+            return self.rules[0];
         };
         let rows = &self.rows[first..self.end(page)];
         let behind = rows.partition_point(|row| row.0 <= offset as u16);
         rows[..behind]
             .last()
-            .map_or(Rule::None, |row| self.rules[usize::from(row.1)])
+            .map_or(self.rules[0], |row| self.rules[usize::from(row.1)])
     }
 
     /// Fails unless this is the same table.

@@ -206,17 +206,45 @@ fn frames_that_gcc_aligns() {
 }
 
 #[test]
+fn frames_that_openssl_aligns() {
+    let frame = |code: &[u8]| rule(X86_64, &expression(&[DEF_CFA_EXPRESSION], code));
+    let expected = Rule::DerefSp {
+        cfa: 136,
+        fp: 0,
+        ra: -1,
+    };
+    assert_eq!(frame(&[0x77, 0x88, 0x01, 0x06, 0x23, 8]), expected);
+    assert_eq!(
+        frame(&[0x77, 0x78, 0x06, 0x23, 8]),
+        Rule::Other,
+        "below the stack pointer"
+    );
+    assert_eq!(frame(&[0x76, 8, 0x06, 0x23, 8]), Rule::Other, "above another register");
+    assert_eq!(frame(&[0x77, 8, 0x06, 0x23, 56]), Rule::Other);
+    assert_eq!(frame(&[0x77, 8, 0x06, 0x23, 8, 0x06]), Rule::Other);
+    assert_eq!(frame(&[0x77, 8, 0x06]), Rule::Other);
+}
+
+#[test]
+fn a_rule_for_the_stack_pointer() {
+    assert_eq!(rule(X86_64, &[VAL_OFFSET, RSP, 0]), sp(8, 0));
+    assert_eq!(rule(X86_64, &[VAL_OFFSET, RSP, 1]), Rule::Other);
+    assert_eq!(rule(X86_64, &[OFFSET | RSP, 2]), Rule::Other);
+    assert_eq!(rule(Aarch64, &[VAL_OFFSET, SP, 1]), Rule::Other);
+}
+
+#[test]
 fn the_procedure_linkage_table() {
     let plt = expression(&[DEF_CFA_EXPRESSION], &PLT);
-    assert_eq!(rule(X86_64, &plt), Rule::Plt { fp: 0, ra: -1 });
-    assert_eq!(
-        rule(X86_64, &[&plt[..], &[OFFSET | RBP, 2]].concat()),
-        Rule::Plt { fp: -2, ra: -1 }
-    );
+    let expected = |from, fp| Rule::Plt { from, fp, ra: -1 };
+    assert_eq!(rule(X86_64, &plt), expected(11, 0));
+    assert_eq!(rule(X86_64, &[&plt[..], &[OFFSET | RBP, 2]].concat()), expected(11, -2));
     for at in 0..PLT.len() {
         let mut other = PLT;
         other[at] ^= 1;
-        assert_eq!(rule(X86_64, &expression(&[DEF_CFA_EXPRESSION], &other)), Rule::Other);
+        // Entries that begin with endbr64 are pushed to another byte.
+        let found = if at == 6 { expected(10, 0) } else { Rule::Other };
+        assert_eq!(rule(X86_64, &expression(&[DEF_CFA_EXPRESSION], &other)), found);
         assert_eq!(
             rule(X86_64, &expression(&[DEF_CFA_EXPRESSION], &PLT[..at])),
             Rule::Other

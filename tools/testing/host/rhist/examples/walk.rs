@@ -2,8 +2,8 @@
 
 //! `walk PID IP SP FP`: walks the stack of a stopped program on x86-64 by the code of the module,
 //! from these registers, in hexadecimal. Standard input has a line for each file with rules: its
-//! path, a tabulator, and the path of its table. Prints an address per line, and how the stack
-//! ended.
+//! path (or `[vdso]`), a tabulator, and the path of its table. Prints an address per line, and how
+//! the stack ended.
 //!
 //! Each address is found again from the word of the stack, so that a wrong word is a wrong address.
 
@@ -51,7 +51,7 @@ mod live {
         let mut walk = Walk::new(&mut live, registers);
         for _ in 0..DEPTH {
             match walk.next_word() {
-                Ok(word) => println!("{:#x}", address(&areas, word)?),
+                Ok(word) => println!("{:#x}", address(&areas, registers.ip, word)?),
                 Err(end) => {
                     println!("{end:?}");
                     return Ok(());
@@ -78,24 +78,42 @@ mod live {
         Ok(tables)
     }
 
-    /// The address that a word stands for.
-    fn address(areas: &[Area], word: Word) -> Result<u64, Box<dyn Error>> {
-        let (place, _) = Word::place(word.to_u64()).ok_or("not a word")?;
+    /// The address that a word stands for. If that is without code, the program has called it first
+    /// of all.
+    fn address(areas: &[Area], first: u64, word: Word) -> Result<u64, Box<dyn Error>> {
+        let (place, exact) = Word::place(word.to_u64()).ok_or("not a word")?;
+        if place == Place::Unlisted && exact {
+            return Ok(first);
+        }
         let address = |area: &Area| {
             let offset = match (area.place, place) {
-                (Place::File { object, offset }, Place::File { object: of, offset: at }) if object == of => {
-                    at.checked_sub(offset)
-                }
+                (
+                    Place::File { object, offset },
+                    Place::File {
+                        object: of,
+                        offset: at,
+                    },
+                ) if object == of => at.checked_sub(offset),
                 (Place::Vdso { .. }, Place::Vdso { offset }) => Some(offset),
-                (Place::Memory { mapping, .. }, Place::Memory { mapping: of, offset }) if mapping == of => {
-                    Some(offset)
-                }
+                (
+                    Place::Memory { mapping, .. },
+                    Place::Memory {
+                        mapping: of,
+                        offset,
+                    },
+                ) if mapping == of => Some(offset),
                 _ => None,
             };
             let address = area.range.start + offset?;
-            area.range.contains(&address).then_some(address)
+            // A return address may be the one behind a mapping.
+            area.range
+                .contains(&(address - u64::from(!exact)))
+                .then_some(address)
         };
-        areas.iter().find_map(address).ok_or_else(|| format!("{place:?} is nowhere").into())
+        areas
+            .iter()
+            .find_map(address)
+            .ok_or_else(|| format!("{place:?} is nowhere").into())
     }
 
     /// An executable mapping.
@@ -110,6 +128,7 @@ mod live {
         areas: Vec<Area>,
         /// By the number of the object.
         rules: Vec<Option<Rules>>,
+        vdso: Option<Rules>,
     }
 
     impl Live {
@@ -119,6 +138,7 @@ mod live {
                 memory: File::open(format!("/proc/{pid}/mem"))?,
                 areas: Vec::new(),
                 rules: Vec::new(),
+                vdso: tables.remove("[vdso]"),
             };
             for line in fs::read_to_string(format!("/proc/{pid}/maps"))?.lines() {
                 let words: Vec<&str> = line.split_ascii_whitespace().collect();
@@ -139,11 +159,20 @@ mod live {
                             live.rules.push(tables.remove(*path));
                             paths.len() - 1
                         });
-                        Place::File { object: object as u32, offset: hex(offset)? }
+                        Place::File {
+                            object: object as u32,
+                            offset: hex(offset)?,
+                        }
                     }
-                    _ => Place::Memory { mapping: live.areas.len() as u32, offset: 0 },
+                    _ => Place::Memory {
+                        mapping: live.areas.len() as u32,
+                        offset: 0,
+                    },
                 };
-                live.areas.push(Area { range: hex(begin)?..hex(end)?, place });
+                live.areas.push(Area {
+                    range: hex(begin)?..hex(end)?,
+                    place,
+                });
             }
             Ok(live)
         }
@@ -156,7 +185,11 @@ mod live {
         fn mapping(&mut self, address: u64) -> Result<Mapping, End> {
             let area = self.areas.iter().find(|area| area.range.contains(&address));
             let Area { range, place } = area.ok_or(End::Astray)?;
-            Ok(Mapping { begin: range.start, end: range.end, place: *place })
+            Ok(Mapping {
+                begin: range.start,
+                end: range.end,
+                place: *place,
+            })
         }
 
         fn read(&mut self, address: u64) -> Option<u64> {
@@ -170,6 +203,7 @@ mod live {
                 Place::File { object, offset } => {
                     Some(self.rules.get(object as usize)?.as_ref()?.find(offset))
                 }
+                Place::Vdso { offset } => Some(self.vdso.as_ref()?.find(offset)),
                 _ => None,
             }
         }

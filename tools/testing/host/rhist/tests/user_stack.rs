@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use rhist::user_stack::{
-    End, Fault, Kind, Machine, Mapping, Place, Program, Registers, Rule, Rules, Walk, Word,
+    End, Fault, Kind, Machine, Mapping, Place, Program, Registers, Rule, Rules, Upload, Walk, Word,
 };
 use table::{upload, Table};
 
@@ -75,7 +75,9 @@ fn rules() -> impl Strategy<Value = Vec<Rule>> {
     let any_rule = prop_oneof![
         Just(rule(Kind::Outermost, 0, 0, 0)),
         Just(rule(Kind::Other, 0, 0, 0)),
-        Just(rule(Kind::Plt, 0, -1, 0)),
+        Just(rule(Kind::Frame, 0, 0, 0)),
+        (0..i32::MAX, -50..=0i16).prop_map(|(cfa, fp)| rule(Kind::DerefSp, cfa, -1, fp)),
+        Just(rule(Kind::Plt, 11, -1, 0)),
         (any::<i32>(), -50..=0i16).prop_map(|(cfa, fp)| rule(Kind::Sp, cfa, -1, fp)),
         (any::<i32>(), -50..=0i16).prop_map(|(cfa, fp)| rule(Kind::Fp, cfa, -1, fp)),
         any::<i32>().prop_map(|cfa| rule(Kind::Deref, cfa, -1, 0)),
@@ -242,8 +244,11 @@ fn each_mistake_in_rules_is_refused() {
         rule(Kind::Sp, 8, 1, 0),
         rule(Kind::Fp, 8, -1, 1),
         rule(Kind::Deref, 8, -1, -2),
-        rule(Kind::Plt, 8, -1, 0),
-        rule(Kind::Plt, 0, 0, 0),
+        rule(Kind::Plt, 0, -1, 0),
+        rule(Kind::Plt, 16, -1, 0),
+        rule(Kind::Plt, 11, 0, 0),
+        rule(Kind::DerefSp, -8, -1, 0),
+        rule(Kind::Frame, 8, 0, 0),
     ] {
         assert_eq!(
             fault(&|table| table.rules[1] = wrong),
@@ -252,9 +257,34 @@ fn each_mistake_in_rules_is_refused() {
         );
     }
     // The kind.
-    assert_eq!(of_word(9, 8), Some(Fault::Rule));
+    assert_eq!(of_word(9, 10), Some(Fault::Rule));
     // Behind `ra`.
     assert_eq!(of_word(10, 0x1_ffff), Some(Fault::Rule));
+}
+
+#[test]
+fn after_a_mistake_nothing_is_kept() {
+    let table = Table {
+        machine: Machine::X86,
+        rules: vec![NONE],
+        first: 0,
+        pages: vec![],
+    };
+    let mut wrong = table.to_bytes();
+    wrong[0] ^= 1;
+    let mut upload = Upload::new(Machine::X86);
+    assert_eq!(upload.write(&wrong), Err(Fault::Header));
+    for _ in 0..3 {
+        assert_eq!(upload.write(&table.to_bytes()), Err(Fault::Header));
+    }
+    assert!(!upload.is_complete());
+    assert_eq!(upload.finish(|| ()).err(), Some(Fault::Header));
+    let mut upload = Upload::new(Machine::X86);
+    upload.write(&table.to_bytes()).unwrap();
+    assert!(upload.is_complete());
+    assert_eq!(upload.write(&[0; 4]), Err(Fault::Length));
+    assert!(!upload.is_complete());
+    assert_eq!(upload.finish(|| ()).err(), Some(Fault::Length));
 }
 
 #[test]
@@ -266,7 +296,7 @@ fn rules_of_arm64_may_have_the_return_address_in_a_register() {
         pages: vec![vec![(0, 1), (8, 2)]],
     };
     assert!(table.upload().is_ok());
-    table.rules.push(rule(Kind::Plt, 0, -1, 0));
+    table.rules.push(rule(Kind::Plt, 11, -1, 0));
     assert_eq!(table.upload().err(), Some(Fault::Rule));
 }
 
@@ -279,7 +309,7 @@ fn a_check_of_many_rows_lets_others_run() {
         first: 0,
         pages: vec![page; 4],
     };
-    let mut upload = rhist::user_stack::Upload::new(Machine::X86);
+    let mut upload = Upload::new(Machine::X86);
     upload.write(&table.to_bytes()).unwrap();
     let called = std::cell::Cell::new(0);
     assert!(upload.finish(|| called.set(called.get() + 1)).is_ok());
@@ -337,6 +367,8 @@ impl<const ARM: bool> Fake<ARM> {
                 Err(end) => return (addresses, end),
             };
             let (place, exact) = Word::place(word.to_u64()).unwrap();
+            // A return address may be the one behind a mapping.
+            let behind = u64::from(!exact);
             let address = mappings.iter().find_map(|(range, of)| match (*of, place) {
                 (
                     Place::File { object, offset },
@@ -345,10 +377,15 @@ impl<const ARM: bool> Fake<ARM> {
                         offset: at,
                     },
                 ) if object == same => {
-                    (at - offset < range.end - range.start).then_some(range.start + (at - offset))
+                    let address = range.start + (at - offset);
+                    range.contains(&(address - behind)).then_some(address)
                 }
-                (of, place) => (of == place).then_some(range.start),
+                _ => None,
             });
+            let address = match place {
+                Place::Unlisted if exact => Some(0),
+                _ => address,
+            };
             addresses.push(address.expect("an executable address") << 1 | u64::from(!exact));
         }
     }
@@ -454,7 +491,7 @@ fn a_return_address_behind_the_end_of_its_function_belongs_to_it() {
 #[test]
 fn entries_of_the_procedure_linkage_table() {
     let rules = [
-        (0x40_0000, rule(Kind::Plt, 0, -1, 0)),
+        (0x40_0000, rule(Kind::Plt, 11, -1, 0)),
         (0x40_0100, rule(Kind::Outermost, 0, 0, 0)),
     ];
     for (offset, ra) in [
@@ -570,27 +607,189 @@ fn the_link_register_has_the_caller_of_a_leaf_and_of_an_interrupted_one() {
 }
 
 #[test]
-fn frame_pointers_where_rules_are_missing() {
-    // From code without rules into a gap of code with rules, and back.
+fn frame_pointers_in_a_file_that_has_them_and_in_one_without_rules() {
     let memory = [
         (0x7000, 0x7010),
         (0x7008, 0x40_0500),
         (0x7010, 0x7040),
         (0x7018, 0x50_0007),
         (0x7040, 0),
-        (0x7048, 0x50_0017),
+        (0x7048, 0x40_0017),
     ];
-    let (stack, end) = X86::new(&[], &memory).walk(at(0x50_0100, 0x6ff0, 0x7000));
+    let frames = [(0x40_0000, rule(Kind::Frame, 0, 0, 0))];
+    let begin = at(0x50_0100, 0x6ff0, 0x7000);
+    let expected = [
+        exact(0x50_0100),
+        called(0x40_0500),
+        called(0x50_0007),
+        called(0x40_0017),
+    ];
+    let (stack, end) = X86::new(&frames, &memory).walk(begin);
+    assert_eq!((&stack[..], end), (&expected[..], End::Whole));
+    // A register that has anything means nothing.
+    let (stack, end) = X86::new(&[], &memory).walk(begin);
+    assert_eq!((&stack[..], end), (&expected[..2], End::NoRules));
+}
+
+#[test]
+fn a_register_that_was_popped_is_in_the_red_zone() {
+    let rules = [
+        (0x40_0100, rule(Kind::Sp, 8, -1, -2)),
+        (0x40_0200, rule(Kind::Fp, 16, -1, -2)),
+        (0x40_0300, rule(Kind::Outermost, 0, 0, 0)),
+    ];
+    let memory = [
+        (0x6ff8, 0x7020),
+        (0x7000, 0x40_0205),
+        (0x7020, 5),
+        (0x7028, 0x40_0305),
+        (0x7100, 0x40_0106),
+    ];
+    let (stack, end) = X86::new(&rules, &memory).walk(at(0x40_0100, 0x7000, 0x77));
+    assert_eq!(
+        stack,
+        [exact(0x40_0100), called(0x40_0205), called(0x40_0305)]
+    );
+    assert_eq!(end, End::Whole);
+    // Not below it, and not while a function is called, which overwrites it.
+    for (nth, words) in [(0, -17), (1, -18)] {
+        let rules = [
+            (0x40_0100, rule(Kind::Sp, 8, -1, words)),
+            (0x40_0300, rule(Kind::Outermost, 0, 0, 0)),
+        ];
+        let memory = [
+            (0x7008 - 8 * u64::from(words.unsigned_abs()), 7),
+            (0x7000, 0x40_0305),
+        ];
+        let (stack, end) = X86::new(&rules, &memory).walk(at(0x40_0100, 0x7000, 0x77));
+        let expected = if nth == 0 {
+            (2, End::Whole)
+        } else {
+            (1, End::Astray)
+        };
+        assert_eq!((stack.len(), end), expected);
+    }
+    let (stack, end) = X86::new(
+        &[(0x40_0100, rule(Kind::Sp, 8, -1, -2))],
+        &[(0x7000, 0x40_0105), (0x6ff8, 1), (0x7008, 0x40_0105)],
+    )
+    .walk(at(0x40_0100, 0x7000, 0x77));
+    assert_eq!((stack.len(), end), (2, End::Astray));
+}
+
+#[test]
+fn a_call_of_an_address_without_code_has_a_caller() {
+    let rules = [(0x40_0300, rule(Kind::Outermost, 0, 0, 0))];
+    let (stack, end) = X86::new(&rules, &[(0x7000, 0x40_0305)]).walk(at(0, 0x7000, 0));
+    assert_eq!(
+        (stack, end),
+        (vec![exact(0), called(0x40_0305)], End::Whole)
+    );
+    let registers = Registers {
+        lr: Some(0x40_0304),
+        ..at(0, 0x7000, 0)
+    };
+    let (stack, end) = Arm::new(&rules, &[]).walk(registers);
+    assert_eq!(
+        (stack, end),
+        (vec![exact(0), called(0x40_0304)], End::Whole)
+    );
+    let (stack, end) = Arm::new(&rules, &[]).walk(Registers {
+        lr: None,
+        ..registers
+    });
+    assert_eq!((stack.len(), end), (1, End::Astray));
+}
+
+#[test]
+fn a_call_may_be_the_last_instruction_of_a_mapping() {
+    let rules = [(0x40_0300, rule(Kind::Outermost, 0, 0, 0))];
+    let memory = [(0x7000, 0x41_0000)];
+    let mut program = X86::new(&rules, &memory);
+    let mut walk = Walk::new(&mut program, at(0, 0x7000, 0));
+    walk.next_word().unwrap();
+    let word = walk.next_word().unwrap();
+    assert_eq!(
+        Word::place(word.to_u64()),
+        Some((
+            Place::File {
+                object: 1,
+                offset: 0x1_1000
+            },
+            false
+        ))
+    );
+}
+
+#[test]
+fn a_restorer_without_rules_is_known_by_its_instructions() {
+    let code = [(0x50_0200, 0x0f00_0000_0fc0_c748), (0x50_0208, 0xf00d_0005)];
+    let rules = [
+        (0x40_0100, rule(Kind::Sp, 8, -1, 0)),
+        (0x40_0400, rule(Kind::Outermost, 0, 0, 0)),
+    ];
+    let memory = [
+        (0x9000, 0x50_0200),
+        (0x9008 + 120, 0x77),
+        (0x9008 + 160, 0x7000),
+        (0x9008 + 168, 0x40_0404),
+        code[0],
+        code[1],
+    ];
+    let (stack, end) = X86::new(&rules, &memory).walk(at(0x40_0100, 0x9000, 0));
+    assert_eq!(
+        stack,
+        [exact(0x40_0100), called(0x50_0200), exact(0x40_0404)]
+    );
+    assert_eq!(end, End::Whole);
+    for nth in 0..2 {
+        let mut other = memory;
+        other[4 + nth].1 ^= 1;
+        let (stack, end) = X86::new(&rules, &other).walk(at(0x40_0100, 0x9000, 0));
+        assert_eq!((stack.len(), end), (2, End::NoRules));
+    }
+    let signal = 0x9000 + 128 + 176 + 8;
+    let memory = [
+        (signal + 8 * 29, 0x2),
+        (signal + 8 * 30, 0x40_0404),
+        (signal + 8 * 31, 0x8000),
+        (signal + 8 * 32, 0x40_0104),
+        (0x50_0200, 0xd400_0001_d280_1168),
+    ];
+    let rules = [
+        (0x40_0100, rule(Kind::Sp, 0, 0, 0)),
+        (0x40_0400, rule(Kind::Outermost, 0, 0, 0)),
+    ];
+    let registers = Registers {
+        lr: Some(0x50_0200),
+        ..at(0x40_0100, 0x9000, 0)
+    };
+    let (stack, end) = Arm::new(&rules, &memory).walk(registers);
     assert_eq!(
         stack,
         [
-            exact(0x50_0100),
-            called(0x40_0500),
-            called(0x50_0007),
-            called(0x50_0017)
+            exact(0x40_0100),
+            called(0x50_0200),
+            exact(0x40_0104),
+            called(0x40_0404)
         ]
     );
     assert_eq!(end, End::Whole);
+}
+
+#[test]
+fn a_stack_that_assembler_has_aligned() {
+    let rules = [
+        (0x40_0100, rule(Kind::DerefSp, 24, -1, -2)),
+        (0x40_0300, rule(Kind::Outermost, 0, 0, 0)),
+    ];
+    // The stack pointer before the function pushed anything, at which is the return address.
+    let memory = [(0x7018, 0x7100), (0x7100, 0x40_0305), (0x70f8, 0x77)];
+    let (stack, end) = X86::new(&rules, &memory).walk(at(0x40_0100, 0x7000, 0));
+    assert_eq!(
+        (stack, end),
+        (vec![exact(0x40_0100), called(0x40_0305)], End::Whole)
+    );
 }
 
 #[test]
@@ -636,41 +835,50 @@ fn each_end_of_a_stack() {
         "below the stack pointer"
     );
     assert_eq!(
+        one(sp(i32::MIN), &[], registers),
+        (1, End::NoMemory),
+        "round the begin of memory"
+    );
+    assert_eq!(
         one(rule(Kind::Other, 0, 0, 0), &[], registers),
         (1, End::NoRules)
-    );
-    assert_eq!(one(NONE, &[], registers), (1, End::NoMemory));
-    assert_eq!(one(NONE, &[], at(0x40_0100, 0x7000, 0)), (1, End::Whole));
-    assert_eq!(
-        one(NONE, &[], at(0x40_0100, 0x7000, 0x6ff8)),
-        (1, End::NoRules),
-        "below the stack pointer"
-    );
-    assert_eq!(
-        one(NONE, &[], at(0x40_0100, 0x7000, 0x7001)),
-        (1, End::NoRules),
-        "not aligned"
-    );
-    assert_eq!(
-        one(NONE, &[(0x7100, 5), (0x7108, 0x30_0000)], registers),
-        (1, End::NoRules),
-        "no code"
-    );
-    assert_eq!(
-        one(NONE, &[(0x7100, 5), (0x7108, 0)], registers),
-        (1, End::Whole)
     );
     assert_eq!(
         one(rule(Kind::Signal, 0, 0, 0), &[], registers),
         (1, End::NoMemory)
     );
     assert_eq!(
-        one(sp(i32::MIN), &[], registers),
-        (1, End::NoMemory),
-        "round the begin of memory"
+        one(
+            rule(Kind::Deref, 0, -1, 0),
+            &[],
+            at(0x40_0100, 0x7000, 0x6ff8)
+        ),
+        (1, End::Astray)
     );
-    assert_eq!(one(sp(8), &[], at(0x30_0000, 0, 0)), (0, End::Astray));
-    let mut program = X86::new(&[(0x40_0100, sp(8))], &[(0x7000, 0x50_0000)]);
+    // A gap: even with something that looks like a frame.
+    let frame = [(0x7100, 0x7200), (0x7108, 0x40_0201)];
+    assert_eq!(one(NONE, &frame, registers), (1, End::NoRules));
+    for (file, outermost) in [(0x40_0100, End::Whole), (0x50_0100, End::NoRules)] {
+        let one = |memory: &[(u64, u64)], fp| {
+            one(rule(Kind::Frame, 0, 0, 0), memory, at(file, 0x7000, fp))
+        };
+        assert_eq!(one(&frame, 0x7100), (2, End::Whole));
+        assert_eq!(one(&[], 0x7100), (1, End::NoMemory));
+        assert_eq!(one(&[], 0), (1, outermost));
+        assert_eq!(
+            one(&[], 0x6ff8),
+            (1, End::NoRules),
+            "below the stack pointer"
+        );
+        assert_eq!(one(&[], 0x7001), (1, End::NoRules), "not aligned");
+        assert_eq!(
+            one(&[(0x7100, 5), (0x7108, 0x30_0000)], 0x7100),
+            (1, End::NoRules),
+            "no code"
+        );
+        assert_eq!(one(&[(0x7100, 5), (0x7108, 0)], 0x7100), (1, outermost));
+    }
+    let mut program = X86::new(&[(0x40_0100, sp(8))], &[(0x7000, 0x50_0001)]);
     program.changing = Some(0x50_0000);
     assert_eq!(
         program.walk(registers),
@@ -717,7 +925,7 @@ fn code_of_two_files_that_call_each_other_is_looked_up_once() {
 
 fn any_rule() -> impl Strategy<Value = Rule> {
     let small = prop_oneof![-64..64i32, any::<i32>()];
-    (0..8usize, small, -4..=0i16, -4..=0i16).prop_map(|(kind, cfa, ra, fp)| {
+    (0..10usize, small, -4..=0i16, -4..=0i16).prop_map(|(kind, cfa, ra, fp)| {
         let kinds = [
             Kind::Gap,
             Kind::Outermost,
@@ -727,6 +935,8 @@ fn any_rule() -> impl Strategy<Value = Rule> {
             Kind::Plt,
             Kind::Signal,
             Kind::Other,
+            Kind::DerefSp,
+            Kind::Frame,
         ];
         rule(kinds[kind], cfa, ra, fp)
     })
@@ -758,10 +968,10 @@ proptest! {
         // Panics for a word outside of executable mappings.
         let (stack, end) = x86.walk(Registers { lr: None, ..registers });
         prop_assert!(stack.len() < 127 || end == End::Depth);
-        prop_assert!(x86.reads <= 4 * (stack.len() + 1), "{} reads", x86.reads);
+        prop_assert!(x86.reads <= 6 * (stack.len() + 1), "{} reads", x86.reads);
         prop_assert!(x86.lookups <= 3 * (stack.len() + 1), "{} lookups", x86.lookups);
         let mut arm = Arm::new(&rules, &memory);
         let (stack, _) = arm.walk(registers);
-        prop_assert!(arm.reads <= 4 * (stack.len() + 1));
+        prop_assert!(arm.reads <= 6 * (stack.len() + 1));
     }
 }
