@@ -5,7 +5,7 @@
 //! pointer and the return address are, in readelf's words: `c-16` is 16 bytes below the frame
 //! address, `u` not saved.
 
-use rhist_unwind::Machine;
+use rhist_elf::Machine;
 use rhist_unwind::Rule;
 use rhist_unwind::Rules;
 use rhist_unwind::compile;

@@ -2,14 +2,16 @@
 
 //! From a file to its table.
 
+use crate::code;
+use crate::eh_frame::EhFrame;
 use crate::error::Error;
 use crate::frames::Fault;
 use crate::frames::Frames;
-use crate::image::Image;
-use crate::image::Mapped;
 use crate::rule::Rule;
 use crate::rules::Draft;
 use crate::rules::Rules;
+use rhist_elf::Code;
+use rhist_elf::Image;
 use std::ops::Range;
 
 /// A function in a segment of code.
@@ -51,19 +53,19 @@ const BEHIND_A_CALL: u64 = 32;
 /// information, or the table would be too large.
 pub fn compile(image: &[u8]) -> Result<Rules, Error> {
     let image = Image::parse(image)?;
-    let gap = match image.keeps_frame_pointers() {
+    let gap = match code::keeps_frame_pointers(&image) {
         true => Rule::Frame,
         false => Rule::None,
     };
-    let mut draft = Draft::new(image.machine, gap);
-    let eh_frame = match image.eh_frame() {
+    let mut draft = Draft::new(image.machine(), gap);
+    let eh_frame = match EhFrame::find(&image) {
         Err(Error::NoFrames) if gap == Rule::Frame => return draft.finish(),
         other => other?,
     };
-    let mut frames = Frames::new(image.machine, &eh_frame);
+    let mut frames = Frames::new(image.machine(), &eh_frame);
     let (mut malformed, mut outside, mut overlapping) = (0, 0, 0);
 
-    let code = image.code();
+    let segments = image.code();
     let mut functions = Vec::new();
     for entry in frames.entries() {
         let entry = entry?;
@@ -78,7 +80,7 @@ pub fn compile(image: &[u8]) -> Result<Rules, Error> {
         if addresses.is_empty() {
             continue;
         }
-        match place(&code, addresses, entry) {
+        match place(&segments, addresses, entry) {
             Some(function) => functions.push(function),
             None => outside += 1,
         }
@@ -90,7 +92,7 @@ pub fn compile(image: &[u8]) -> Result<Rules, Error> {
         is_same
     });
 
-    let mut tables = image.linkage_tables();
+    let mut tables = code::linkage_tables(&image);
     tables.sort_by_key(|(range, _)| range.start);
     tables.retain(|(range, _)| {
         let behind = functions.partition_point(|function| function.offset < range.end);
@@ -132,7 +134,7 @@ pub fn compile(image: &[u8]) -> Result<Rules, Error> {
         }
         if let Some(&(_, rule)) = rules.last()
             && is_before_a_call(rule)
-            && image.is_system_call(offset + size)
+            && code::is_system_call(&image, offset + size)
         {
             let table = tables.peek().map_or(u64::MAX, |(range, _)| range.start - offset);
             let more = room.min(table).saturating_sub(size).min(BEHIND_A_CALL);
@@ -158,10 +160,9 @@ fn is_before_a_call(rule: Rule) -> bool {
 
 /// Finds the place of a function in the file: in the segment in which it begins. What lies behind
 /// that segment is left out.
-fn place(code: &[Mapped], addresses: Range<u64>, entry: usize) -> Option<Function> {
-    let behind = code.partition_point(|segment| segment.addresses.start <= addresses.start);
-    let segment = code[..behind].last()?;
-    segment.addresses.contains(&addresses.start).then(|| Function {
+fn place(code: &Code, addresses: Range<u64>, entry: usize) -> Option<Function> {
+    let segment = code.segment(addresses.start)?;
+    Some(Function {
         offset: addresses.start - segment.addresses.start + segment.offset,
         addresses: addresses.start..addresses.end.min(segment.addresses.end),
         entry,

@@ -10,16 +10,8 @@ use std::fmt;
 /// Reason why a file cannot be compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The file does not begin as an ELF file.
-    NotElf,
-    /// An ELF file of 32 bits, or with the most significant byte first.
-    Abi,
-    /// Code of another architecture: its number in the ELF header (`e_machine`).
-    Machine(u16),
-    /// Neither a program nor a library, such as an object file: its number (`e_type`).
-    Kind(u16),
-    /// A part of the file, named here, is not where the headers say.
-    Header(&'static str),
+    /// It is not a program or library that can be read.
+    File(rhist_elf::Error),
     /// The file lacks unwind information: it has neither a section `.eh_frame` with contents nor a
     /// pointer to such contents in its program headers.
     NoFrames,
@@ -39,11 +31,7 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotElf => f.write_str("not an ELF file"),
-            Self::Abi => f.write_str("not an ELF file of 64 bits, little-endian"),
-            Self::Machine(number) => write!(f, "code of another architecture (e_machine {number})"),
-            Self::Kind(number) => write!(f, "neither a program nor a library (e_type {number})"),
-            Self::Header(part) => write!(f, "{part} is not in the file"),
+            Self::File(error) => error.fmt(f),
             Self::NoFrames => f.write_str("no unwind information (.eh_frame)"),
             Self::Length(offset) => write!(
                 f,
@@ -61,3 +49,9 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<rhist_elf::Error> for Error {
+    fn from(error: rhist_elf::Error) -> Self {
+        Self::File(error)
+    }
+}

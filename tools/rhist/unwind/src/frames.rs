@@ -2,11 +2,10 @@
 
 //! Functions in `.eh_frame`, and the rules at their instructions.
 
+use crate::eh_frame::EhFrame;
 use crate::entries;
 use crate::entries::Entries;
 use crate::error::Error;
-use crate::image::EhFrame;
-use crate::image::Machine;
 use crate::limits::MOST_ROWS;
 use crate::rule::Rule;
 use crate::translation::Translation;
@@ -23,6 +22,7 @@ use gimli::UnwindContextStorage;
 use gimli::UnwindSection;
 use gimli::UnwindTableRow;
 use gimli::Vendor;
+use rhist_elf::Machine;
 use std::ops::Range;
 
 type Bytes<'a> = EndianSlice<'a, LittleEndian>;

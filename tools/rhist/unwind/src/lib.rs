@@ -9,11 +9,12 @@
 //! Files may be hostile: time and memory are linear in the size of a file, and errors name the
 //! fault.
 
+mod code;
 mod compiler;
+mod eh_frame;
 mod entries;
 mod error;
 mod frames;
-mod image;
 mod limits;
 mod rule;
 mod rules;
@@ -21,8 +22,6 @@ mod translation;
 
 pub use compiler::compile;
 pub use error::Error;
-pub use image::Machine;
-pub use image::build_id;
 pub use limits::MOST_PAGES;
 pub use limits::MOST_ROWS;
 pub use limits::MOST_RULES;

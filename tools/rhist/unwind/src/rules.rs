@@ -3,12 +3,12 @@
 //! The table of a file: rows, the rules that they refer to, and pages.
 
 use crate::error::Error;
-use crate::image::Machine;
 use crate::limits::MOST_PAGES;
 use crate::limits::MOST_ROWS;
 use crate::limits::MOST_RULES;
 use crate::rule;
 use crate::rule::Rule;
+use rhist_elf::Machine;
 use std::collections::HashMap;
 use std::io;
 use std::io::Write;

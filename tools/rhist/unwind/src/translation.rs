@@ -2,7 +2,6 @@
 
 //! From a row of DWARF's call frame information to a rule.
 
-use crate::image::Machine;
 use crate::rule::Rule;
 use gimli::AArch64;
 use gimli::CfaRule;
@@ -17,6 +16,7 @@ use gimli::UnwindExpression;
 use gimli::UnwindTableRow;
 use gimli::X86_64;
 use gimli::constants;
+use rhist_elf::Machine;
 
 /// The expression for the frame address that linkers write for entries of the procedure linkage
 /// table of x86-64: `breg7 8, breg16 0, lit15, and, lit11, ge, lit3, shl, plus`. Entries that begin

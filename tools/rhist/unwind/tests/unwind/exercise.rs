@@ -5,8 +5,8 @@
 use crate::file::File;
 use crate::file::Frames;
 use crate::table::Table;
-use rhist_unwind::Machine;
-use rhist_unwind::build_id;
+use rhist_elf::Machine;
+use rhist_elf::build_id;
 use rhist_unwind::compile;
 
 /// Compiles a file, and checks the table. Returns whether it has rows.

@@ -3,8 +3,8 @@
 //! Small ELF files with call frame information of the tests' choice.
 
 use crate::table::Table;
+use rhist_elf::Machine;
 use rhist_unwind::Error;
-use rhist_unwind::Machine;
 use rhist_unwind::Rule;
 use rhist_unwind::Rules;
 use rhist_unwind::compile;

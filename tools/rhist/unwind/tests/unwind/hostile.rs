@@ -3,10 +3,10 @@
 //! Files that would take much time or memory.
 
 use crate::file::*;
+use rhist_elf::Machine::X86_64;
+use rhist_elf::build_id;
 use rhist_unwind::Error;
-use rhist_unwind::Machine::X86_64;
 use rhist_unwind::Rule;
-use rhist_unwind::build_id;
 use rhist_unwind::compile;
 
 #[test]

@@ -37,7 +37,7 @@ fn all_programs_of_this_machine() {
             let rules = match compiled {
                 Ok(rules) => rules,
                 // Scripts, archives, object files, and libraries without code.
-                Err(Error::NotElf | Error::Kind(_) | Error::NoFrames) => continue,
+                Err(Error::File(rhist_elf::Error::NotElf | rhist_elf::Error::Kind(_)) | Error::NoFrames) => continue,
                 Err(error) => panic!("{}: {error}", path.display()),
             };
             let table = rules.to_bytes();

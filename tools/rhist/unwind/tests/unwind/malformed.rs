@@ -3,8 +3,8 @@
 //! Files with a fault: the errors, and functions that a malformed one does not spoil.
 
 use crate::file::*;
+use rhist_elf::Machine::X86_64;
 use rhist_unwind::Error;
-use rhist_unwind::Machine::X86_64;
 use rhist_unwind::Rule;
 use rhist_unwind::compile;
 

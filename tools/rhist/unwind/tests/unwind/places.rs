@@ -4,11 +4,11 @@
 
 use crate::file::*;
 use crate::table::Table;
+use rhist_elf::Machine::X86_64;
+use rhist_elf::build_id;
 use rhist_unwind::Error;
-use rhist_unwind::Machine::X86_64;
 use rhist_unwind::Rule;
 use rhist_unwind::Rules;
-use rhist_unwind::build_id;
 use rhist_unwind::compile;
 
 const PAGE: i64 = 1 << 16;

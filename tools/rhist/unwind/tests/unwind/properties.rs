@@ -7,7 +7,7 @@ use crate::exercise::exercise;
 use crate::file::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rhist_unwind::Machine;
+use rhist_elf::Machine;
 use std::fs;
 use std::sync::LazyLock;
 

@@ -4,9 +4,9 @@
 //! machine, and of the files in `$RHIST_ELF_FILES`, separated by blanks.
 
 use crate::table::Table;
-use rhist_unwind::Machine;
+use rhist_elf::Machine;
+use rhist_elf::build_id;
 use rhist_unwind::Rule;
-use rhist_unwind::build_id;
 use rhist_unwind::compile;
 use std::collections::HashMap;
 use std::env;

@@ -3,8 +3,8 @@
 //! Rules of each kind, and what no rule can say.
 
 use crate::file::*;
-use rhist_unwind::Machine::Aarch64;
-use rhist_unwind::Machine::X86_64;
+use rhist_elf::Machine::Aarch64;
+use rhist_elf::Machine::X86_64;
 use rhist_unwind::Rule;
 
 /// The expression of linkers for the procedure linkage table.
