@@ -205,23 +205,17 @@ impl<'a, P: Program> Walk<'a, P> {
         let Some(place) = self.place else {
             return self.step_out_of_call();
         };
-        let rule = self.program.rule(place);
-        let Some(rule) = rule.filter(|rule| rule.kind != Kind::Gap) else {
-            if self.is_at_restorer() {
-                return self.step_out_of_handler();
-            }
-            return match rule {
-                // The file has rules, but for this code: its register has anything.
-                Some(_) => Err(End::NoRules),
-                None => self.step_by_frame_pointer(End::NoRules),
-            };
+        let Some(rule) = self.program.rule(place) else {
+            return self.step_by_frame_pointer(End::NoRules);
         };
         let Registers { ip, sp, fp, .. } = self.registers;
         let more = i64::from(rule.cfa);
         let cfa = match rule.kind {
             Kind::Outermost => return Err(End::Whole),
-            Kind::Gap | Kind::Other => return Err(End::NoRules),
             Kind::Signal => return self.step_out_of_handler(),
+            Kind::Gap if self.is_at_restorer() => return self.step_out_of_handler(),
+            // The file has rules, but not for this code: the frame pointer may be anything.
+            Kind::Gap | Kind::Other => return Err(End::NoRules),
             Kind::Frame => return self.step_by_frame_pointer(End::Whole),
             Kind::Sp => sp.wrapping_add_signed(more),
             Kind::Fp => fp.wrapping_add_signed(more),
@@ -263,6 +257,9 @@ impl<'a, P: Program> Walk<'a, P> {
     /// the return address. x86-64 and arm64 have the same two. The outermost frame has 0: for code
     /// that may be without frame pointers, that means nothing.
     fn step_by_frame_pointer(&mut self, outermost: End) -> Result<(), End> {
+        if self.is_at_restorer() {
+            return self.step_out_of_handler();
+        }
         let Registers { sp, fp, .. } = self.registers;
         if fp == 0 {
             return Err(outermost);

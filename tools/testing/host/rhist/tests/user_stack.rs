@@ -742,6 +742,19 @@ fn a_restorer_without_rules_is_known_by_its_instructions() {
         [exact(0x40_0100), called(0x50_0200), exact(0x40_0404)]
     );
     assert_eq!(end, End::Whole);
+    // Also in a gap, and in code with frame pointers.
+    for kind in [Kind::Gap, Kind::Frame] {
+        let rules = [
+            (0x40_0100, rule(Kind::Sp, 8, -1, 0)),
+            (0x40_01f0, rule(kind, 0, 0, 0)),
+            (0x40_0400, rule(Kind::Outermost, 0, 0, 0)),
+        ];
+        let mut memory = memory;
+        memory[0].1 = 0x40_0200;
+        (memory[4].0, memory[5].0) = (0x40_0200, 0x40_0208);
+        let (stack, end) = X86::new(&rules, &memory).walk(at(0x40_0100, 0x9000, 0));
+        assert_eq!((stack.len(), end), (3, End::Whole));
+    }
     for nth in 0..2 {
         let mut other = memory;
         other[4 + nth].1 ^= 1;
