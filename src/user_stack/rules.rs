@@ -115,15 +115,21 @@ impl Rule {
         }
     }
 
-    /// Of words that were not checked.
-    fn parse(words: [u32; RULE], machine: Machine) -> Option<Self> {
+    /// `None` if the kind is unknown.
+    fn of_words(words: [u32; RULE]) -> Option<Self> {
         let [first, second, cfa] = words;
-        let rule = Self {
+        Some(Self {
             kind: *Kind::ALL.get((first & 0xffff) as usize)?,
             fp: (first >> 16) as i16,
             ra: second as i16,
             cfa: cfa as i32,
-        };
+        })
+    }
+
+    /// Of words that were not checked.
+    fn parse(words: [u32; RULE], machine: Machine) -> Option<Self> {
+        let rule = Self::of_words(words)?;
+        let [_, second, _] = words;
         let is_valid = second >> 16 == 0
             && match rule.kind {
                 Kind::Gap | Kind::Outermost | Kind::Signal | Kind::Other | Kind::Frame => {
@@ -174,7 +180,6 @@ pub enum Fault {
 /// `words` has the form that the module's documentation says, with these numbers.
 pub struct Rules {
     words: KVVec<u32>,
-    machine: Machine,
     /// Number of the first page.
     first: u32,
     /// Index of the first page in `words`.
@@ -221,7 +226,7 @@ impl Rules {
     fn rule(&self, nth: usize) -> Option<Rule> {
         let begin = HEADER + RULE * nth;
         let words = self.words.get(begin..begin + RULE)?;
-        Rule::parse(words.try_into().ok()?, self.machine)
+        Rule::of_words(words.try_into().ok()?)
     }
 
     /// Bytes of memory that they take.
@@ -242,8 +247,8 @@ pub struct Upload {
     /// The begin of a word.
     rest: [u8; 4],
     rest_len: usize,
-    /// Number of words; 0: the header is not complete.
-    announced: usize,
+    /// `None` until its words are there.
+    header: Option<Header>,
     machine: Machine,
     /// The first mistake: nothing is kept any more.
     fault: Option<Fault>,
@@ -256,7 +261,7 @@ impl Upload {
             words: KVVec::new(),
             rest: [0; 4],
             rest_len: 0,
-            announced: 0,
+            header: None,
             machine,
             fault: None,
         }
@@ -290,25 +295,30 @@ impl Upload {
     }
 
     fn push(&mut self, word: u32) -> Result<(), Fault> {
-        if self.announced != 0 && self.words.len() == self.announced {
+        if self.has_all_words() {
             return Err(Fault::Length);
         }
         self.words
             .push(word, GFP_KERNEL_ACCOUNT)
             .map_err(|_| Fault::Memory)?;
         if self.words.len() == HEADER {
-            self.announced = Header::parse(&self.words, self.machine)?.words();
-            let more = self.announced - HEADER;
+            let header = Header::parse(&self.words, self.machine)?;
             self.words
-                .reserve(more, GFP_KERNEL_ACCOUNT)
+                .reserve(header.words() - HEADER, GFP_KERNEL_ACCOUNT)
                 .map_err(|_| Fault::Memory)?;
+            self.header = Some(header);
         }
         Ok(())
     }
 
+    fn has_all_words(&self) -> bool {
+        let header = self.header.as_ref();
+        header.is_some_and(|header| self.words.len() == header.words())
+    }
+
     /// Whether all words are there that the header announces.
     pub fn is_complete(&self) -> bool {
-        self.announced != 0 && self.words.len() == self.announced && self.rest_len == 0
+        self.has_all_words() && self.rest_len == 0
     }
 
     /// Checks the rules. Calls `between` now and then. Task context.
@@ -316,19 +326,18 @@ impl Upload {
         if let Some(fault) = self.fault {
             return Err(fault);
         }
-        if !self.is_complete() {
+        let is_complete = self.is_complete();
+        let Some(header) = self.header.filter(|_| is_complete) else {
             return Err(Fault::Length);
-        }
-        let header = Header::parse(&self.words, self.machine)?;
+        };
         let rules = Rules {
-            machine: self.machine,
             first: header.first,
-            to_pages: HEADER + RULE * header.rules as usize,
-            to_rows: HEADER + RULE * header.rules as usize + header.pages as usize,
+            to_pages: header.to_pages(),
+            to_rows: header.to_rows(),
             words: self.words,
         };
         // INVARIANT: This checks it.
-        rules.check(between)?;
+        rules.check(self.machine, between)?;
         Ok(rules)
     }
 }
@@ -360,19 +369,30 @@ impl Header {
         })
     }
 
+    /// Index of the first page.
+    fn to_pages(&self) -> usize {
+        HEADER + RULE * self.rules as usize
+    }
+
+    /// Index of the first row.
+    fn to_rows(&self) -> usize {
+        self.to_pages() + self.pages as usize
+    }
+
+    /// Number of words.
     fn words(&self) -> usize {
-        HEADER + RULE * self.rules as usize + self.pages as usize + self.rows as usize
+        self.to_rows() + self.rows as usize
     }
 }
 
 impl Rules {
     /// Checks what [`Rules::find`] relies on: it cannot go wrong with other words, but it would be
     /// silent about them.
-    fn check(&self, between: impl Fn()) -> Result<(), Fault> {
+    fn check(&self, machine: Machine, between: impl Fn()) -> Result<(), Fault> {
         let rules = self.words.get(HEADER..self.to_pages).unwrap_or_default();
         for (nth, rule) in rules.chunks_exact(RULE).enumerate() {
             let rule = rule.try_into().map_err(|_| Fault::Rule)?;
-            let rule = Rule::parse(rule, self.machine).ok_or(Fault::Rule)?;
+            let rule = Rule::parse(rule, machine).ok_or(Fault::Rule)?;
             if nth == 0 && !matches!(rule.kind, Kind::Gap | Kind::Frame) {
                 return Err(Fault::Rule);
             }
