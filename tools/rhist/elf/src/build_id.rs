@@ -3,9 +3,11 @@
 //! Build ids: bytes that the linker made of the contents of a file.
 
 use crate::error::Error;
+use crate::image::Header;
 use crate::image::Image;
 use crate::image::LE;
 use object::elf;
+use object::read::elf::NoteIterator;
 use object::read::elf::ProgramHeader;
 use object::read::elf::SectionHeader;
 
@@ -22,39 +24,38 @@ pub fn build_id(image: &[u8]) -> Result<Option<&[u8]>, Error> {
     let image = Image::parse(image)?;
     // Segments and sections may overlap; a hostile file may have many with the same notes.
     let mut left = 2 * image.data().len() as u64;
-    for segment in image.segments() {
-        if segment.p_type(LE) != elf::PT_NOTE {
-            continue;
-        }
-        left = match left.checked_sub(segment.p_filesz(LE)) {
-            Some(left) => left,
-            None => break,
-        };
-        if let Ok(Some(notes)) = segment.notes(LE, image.data())
+    let segments = image.segments().iter();
+    let of_segments = segments
+        .filter(|segment| segment.p_type(LE) == elf::PT_NOTE)
+        .map(|segment| (segment.p_filesz(LE), segment.notes(LE, image.data())));
+    let sections = image.sections().iter();
+    let of_sections = sections
+        .filter(|section| section.sh_type(LE) == elf::SHT_NOTE)
+        .map(|section| (section.sh_size(LE), section.notes(LE, image.data())));
+    Ok(find(of_segments, &mut left).or_else(|| find(of_sections, &mut left)))
+}
+
+type Notes<'a> = NoteIterator<'a, Header>;
+
+/// The first build id in these parts of a file, each with its size, of which `left` bytes may still
+/// be read.
+fn find<'a>(
+    parts: impl Iterator<Item = (u64, object::read::Result<Option<Notes<'a>>>)>,
+    left: &mut u64,
+) -> Option<&'a [u8]> {
+    for (size, notes) in parts {
+        *left = left.checked_sub(size)?;
+        if let Ok(Some(notes)) = notes
             && let Some(id) = first(notes)
         {
-            return Ok(Some(id));
+            return Some(id);
         }
     }
-    for section in image.sections() {
-        if section.sh_type(LE) != elf::SHT_NOTE {
-            continue;
-        }
-        left = match left.checked_sub(section.sh_size(LE)) {
-            Some(left) => left,
-            None => break,
-        };
-        if let Ok(Some(notes)) = section.notes(LE, image.data())
-            && let Some(id) = first(notes)
-        {
-            return Ok(Some(id));
-        }
-    }
-    Ok(None)
+    None
 }
 
 /// The first build id that is not empty.
-fn first<'a>(mut notes: object::read::elf::NoteIterator<'a, crate::image::Header>) -> Option<&'a [u8]> {
+fn first<'a>(mut notes: Notes<'a>) -> Option<&'a [u8]> {
     while let Ok(Some(note)) = notes.next() {
         if note.name() == elf::ELF_NOTE_GNU && note.n_type(LE) == elf::NT_GNU_BUILD_ID && !note.desc().is_empty() {
             return Some(note.desc());

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 /// Folders of distributions: the second one is NixOS's.
 const FOLDERS: [&str; 2] = ["/usr/lib/debug", "/run/current-system/sw/lib/debug"];
+const SUFFIX: &str = ".debug";
 /// Most bytes of the name of a file (`NAME_MAX`).
 const MOST_NAME: usize = 255;
 
@@ -20,14 +21,11 @@ pub fn debug_paths(build_id: &[u8]) -> Vec<PathBuf> {
     let [first, rest @ ..] = build_id else {
         return Vec::new();
     };
-    if rest.is_empty() || rest.len() > MOST_NAME / 2 {
+    if rest.is_empty() || 2 * rest.len() + SUFFIX.len() > MOST_NAME {
         return Vec::new();
     }
     let hex: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
-    let name = format!("{hex}.debug");
-    if name.len() > MOST_NAME {
-        return Vec::new();
-    }
+    let name = format!("{hex}{SUFFIX}");
     let inner = Path::new(".build-id").join(format!("{first:02x}")).join(name);
     FOLDERS.iter().map(|folder| Path::new(folder).join(&inner)).collect()
 }

@@ -4,6 +4,7 @@
 //! table with objdump's: of the libraries of this program, of the program itself, of libraries and
 //! programs of this machine, and of the files in `$RHIST_ELF_FILES`, separated by blanks.
 
+use crate::machine::mapped_libraries;
 use rhist_symbols::Symbols;
 use std::collections::BTreeMap;
 use std::collections::HashMap;
@@ -220,14 +221,8 @@ fn symbols_are_as_binutils_print_them() {
         eprintln!("SKIP symbols_are_as_binutils_print_them: readelf is not installed");
         return;
     }
-    let maps = fs::read_to_string("/proc/self/maps").unwrap();
-    let mut paths: Vec<&str> = maps
-        .lines()
-        .filter_map(|line| line.split_whitespace().nth(5))
-        .filter(|path| path.starts_with('/') && path.contains(".so"))
-        .collect();
-    paths.dedup();
-    assert!(paths.iter().any(|path| path.contains("libc.so.6")), "{paths:?}");
+    let libraries = mapped_libraries();
+    let mut paths: Vec<&str> = libraries.iter().map(String::as_str).collect();
     let own = env::current_exe().unwrap();
     paths.push(own.to_str().unwrap());
     paths.extend(FILES.iter().filter(|path| Path::new(path).exists()));

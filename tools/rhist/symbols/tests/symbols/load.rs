@@ -2,52 +2,37 @@
 
 //! Measures how long it takes to read the symbols of all programs and libraries of this machine.
 
+use crate::machine;
+use crate::machine::seconds;
 use rhist_symbols::Error;
 use rhist_symbols::Symbols;
-use rustix::time::ClockId;
-use rustix::time::clock_gettime;
-use std::fs;
-use std::path::Path;
 
 /// Most CPU time for all files together.
 const MOST_SECONDS: f64 = 5.0;
-
-fn seconds() -> f64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
-}
 
 #[test]
 #[ignore = "for a release build: see the suite rules of ../test"]
 fn all_programs_of_this_machine() {
     let (mut files, mut image_bytes, mut parts, mut largest, mut shown) = (0, 0, 0, 0, 0);
     let (mut reading, mut showing) = (0.0, 0.0);
-    let folders = ["/usr/bin", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu"];
-    for folder in folders.iter().filter(|folder| Path::new(folder).exists()) {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if !fs::symlink_metadata(&path).unwrap().is_file() {
-                continue;
-            }
-            let image = fs::read(&path).unwrap();
-            let begin = seconds();
-            let read = Symbols::read(&image);
-            reading += seconds() - begin;
-            let symbols = match read {
-                Ok(symbols) => symbols,
-                // Scripts, archives, and object files.
-                Err(Error::File(rhist_elf::Error::NotElf | rhist_elf::Error::Kind(_))) => continue,
-                Err(error) => panic!("{}: {error}", path.display()),
-            };
-            let count = symbols.iter().count();
-            let begin = seconds();
-            shown += symbols.iter().map(|(_, name)| name.shown().len()).sum::<usize>();
-            showing += seconds() - begin;
-            files += 1;
-            image_bytes += image.len();
-            parts += count;
-            largest = largest.max(count);
-        }
+    for (path, image) in machine::files() {
+        let begin = seconds();
+        let read = Symbols::read(&image);
+        reading += seconds() - begin;
+        let symbols = match read {
+            Ok(symbols) => symbols,
+            // Scripts, archives, and object files.
+            Err(Error::File(rhist_elf::Error::NotElf | rhist_elf::Error::Kind(_))) => continue,
+            Err(error) => panic!("{}: {error}", path.display()),
+        };
+        let count = symbols.iter().count();
+        let begin = seconds();
+        shown += symbols.iter().map(|(_, name)| name.shown().len()).sum::<usize>();
+        showing += seconds() - begin;
+        files += 1;
+        image_bytes += image.len();
+        parts += count;
+        largest = largest.max(count);
     }
     println!(
         "{:.0} ms of a CPU for the symbols of {files} files of {} MB: {parts} named parts, {largest} in the largest file; \

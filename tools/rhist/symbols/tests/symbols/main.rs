@@ -8,6 +8,8 @@ mod exercise;
 mod file;
 mod hostile;
 mod load;
+#[path = "../../../elf/tests/machine/mod.rs"]
+mod machine;
 mod maps;
 mod model;
 mod names;

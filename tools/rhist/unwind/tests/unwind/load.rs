@@ -2,57 +2,42 @@
 
 //! Measures the compilation of all programs and libraries of this machine.
 
+use crate::machine;
+use crate::machine::seconds;
 use crate::table::Table;
 use rhist_unwind::Error;
 use rhist_unwind::compile;
-use rustix::time::ClockId;
-use rustix::time::clock_gettime;
-use std::fs;
-use std::path::Path;
 
 /// Most CPU time for all files together.
 const MOST_SECONDS: f64 = 5.0;
-
-fn seconds() -> f64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
-}
 
 #[test]
 #[ignore = "for a release build: see the suite rules of ../test"]
 fn all_programs_of_this_machine() {
     let (mut files, mut image_bytes, mut rows, mut bytes, mut largest) = (0, 0, 0, 0, 0);
     let (mut functions, mut spent) = ([0; 3], 0.0);
-    let folders = ["/usr/bin", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu"];
-    for folder in folders.iter().filter(|folder| Path::new(folder).exists()) {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if !fs::symlink_metadata(&path).unwrap().is_file() {
-                continue;
-            }
-            let image = fs::read(&path).unwrap();
-            let begin = seconds();
-            let compiled = compile(&image);
-            spent += seconds() - begin;
-            let rules = match compiled {
-                Ok(rules) => rules,
-                // Scripts, archives, object files, and libraries without code.
-                Err(Error::File(rhist_elf::Error::NotElf | rhist_elf::Error::Kind(_)) | Error::NoFrames) => continue,
-                Err(error) => panic!("{}: {error}", path.display()),
-            };
-            let table = rules.to_bytes();
-            Table::read(&table).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            files += 1;
-            image_bytes += image.len();
-            rows += rules.row_count();
-            bytes += table.len();
-            largest = largest.max(rules.row_count());
-            for (sum, count) in functions
-                .iter_mut()
-                .zip([rules.malformed, rules.outside, rules.overlapping])
-            {
-                *sum += count;
-            }
+    for (path, image) in machine::files() {
+        let begin = seconds();
+        let compiled = compile(&image);
+        spent += seconds() - begin;
+        let rules = match compiled {
+            Ok(rules) => rules,
+            // Scripts, archives, object files, and libraries without code.
+            Err(Error::File(rhist_elf::Error::NotElf | rhist_elf::Error::Kind(_)) | Error::NoFrames) => continue,
+            Err(error) => panic!("{}: {error}", path.display()),
+        };
+        let table = rules.to_bytes();
+        Table::read(&table).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        files += 1;
+        image_bytes += image.len();
+        rows += rules.row_count();
+        bytes += table.len();
+        largest = largest.max(rules.row_count());
+        for (sum, count) in functions
+            .iter_mut()
+            .zip([rules.malformed, rules.outside, rules.overlapping])
+        {
+            *sum += count;
         }
     }
     let [malformed, outside, overlapping] = functions;

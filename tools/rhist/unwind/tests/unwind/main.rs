@@ -6,6 +6,8 @@ mod exercise;
 mod file;
 mod hostile;
 mod load;
+#[path = "../../../elf/tests/machine/mod.rs"]
+mod machine;
 mod malformed;
 mod places;
 mod properties;

@@ -3,6 +3,7 @@
 //! Compares tables with readelf's, at each byte of the code: of libraries and a program of this
 //! machine, and of the files in `$RHIST_ELF_FILES`, separated by blanks.
 
+use crate::machine::mapped_libraries;
 use crate::table::Table;
 use rhist_elf::Machine;
 use rhist_elf::build_id;
@@ -242,14 +243,8 @@ fn tables_are_as_readelf_prints_them() {
         eprintln!("SKIP tables_are_as_readelf_prints_them: readelf is not installed");
         return;
     }
-    let maps = fs::read_to_string("/proc/self/maps").unwrap();
-    let mut paths: Vec<&str> = maps
-        .lines()
-        .filter_map(|line| line.split_whitespace().nth(5))
-        .filter(|path| path.starts_with('/') && path.contains(".so"))
-        .collect();
-    paths.dedup();
-    assert!(paths.iter().any(|path| path.contains("libc.so.6")), "{paths:?}");
+    let libraries = mapped_libraries();
+    let mut paths: Vec<&str> = libraries.iter().map(String::as_str).collect();
     let more = env::var("RHIST_ELF_FILES").unwrap_or_default();
     paths.extend(["/bin/bash"].into_iter().chain(more.split_whitespace()));
     let rows: usize = paths.iter().map(|path| compare(path)).sum();
