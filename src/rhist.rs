@@ -22,6 +22,7 @@ pub mod text;
 mod tree;
 pub mod trigger;
 pub mod user_events;
+pub mod user_stack;
 pub mod worker;
 
 use crate::{

@@ -9,11 +9,23 @@
 //!
 //! Programs, files and rules are not trusted: see `Documentation/user-stacks.rst`.
 
+mod end;
+mod objects;
 mod rules;
 mod walk;
 mod word;
 
 pub use self::{
+    end::End,
+    objects::{
+        ExecFiles,
+        FileIdentity,
+        Held,
+        Identity,
+        Object,
+        ObjectState,
+        Objects, //
+    },
     rules::{
         Fault,
         Kind,
@@ -23,7 +35,6 @@ pub use self::{
         Upload, //
     },
     walk::{
-        End,
         Mapping,
         Program,
         Registers,

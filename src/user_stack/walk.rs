@@ -7,6 +7,7 @@
 //! author of a hostile file may have chosen the rules.
 
 use super::{
+    End,
     Kind,
     Machine,
     Place,
@@ -66,24 +67,6 @@ pub trait Program {
 
     /// The rule for an instruction; `None` if no rules were written for its file.
     fn rule(&mut self, place: Place) -> Option<Rule>;
-}
-
-/// How a stack ended.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum End {
-    /// With the outermost function.
-    Whole,
-    /// After as many words as were wanted, with more to come.
-    Depth,
-    /// At code without rules, and without frame pointers that lead on; or the rules are of another
-    /// form.
-    NoRules,
-    /// At memory that is not there, or cannot be read without waiting.
-    NoMemory,
-    /// At a mapping that is being changed.
-    Changing,
-    /// At an address that is in no executable mapping, or a frame below its callee's.
-    Astray,
 }
 
 /// Where the kernel puts the registers `fp`, `lr`, `sp` and `ip` on the stack when it calls a

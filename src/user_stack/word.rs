@@ -2,6 +2,8 @@
 
 //! The words of a stack.
 
+use super::End;
+
 /// Where an address is, in a form that is the same in all processes, and still means something when
 /// they are gone.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -66,6 +68,7 @@ const FILE: u64 = 1;
 const MEMORY: u64 = 2;
 const VDSO: u64 = 3;
 const UNLISTED: u64 = 4;
+const END: u64 = 5;
 
 impl Word {
     /// Numbers are smaller.
@@ -96,7 +99,21 @@ impl Word {
         self.0
     }
 
-    /// The place, and whether the address is exact; `None`: no walk has made this word.
+    /// The word for the end of a stack: its last one. Stacks that are whole, or as deep as was
+    /// wanted, have none.
+    pub fn end(end: End) -> Self {
+        Self(u64::from(end.number()) << (KIND_BITS + OFFSET_BITS) | END)
+    }
+
+    /// The end of a stack, if the word is that.
+    pub fn as_end(word: u64) -> Option<End> {
+        let number = (word >> (KIND_BITS + OFFSET_BITS)) as u32;
+        let end = End::of_number(number)?;
+        (Self::end(end).0 == word).then_some(end)
+    }
+
+    /// The place, and whether the address is exact; `None`: the word is an end, or no walk has made
+    /// it.
     pub fn place(word: u64) -> Option<(Place, bool)> {
         let offset = word >> KIND_BITS & (Self::OFFSETS - 1);
         let number = (word >> (KIND_BITS + OFFSET_BITS)) as u32;

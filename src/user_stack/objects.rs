@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The objects that words of stacks name: mapped files, and executable memory without a file.
+//!
+//! A hit gives each object a number when it meets it first, by its [identity](Identity). A file
+//! that has changed since has another identity, and so another number: what is known about the old
+//! one does not hold for it. Numbers stay until the table is dropped.
+//!
+//! # Files
+//!
+//! The hit also takes a reference to the file, for those that want to read it: the program may end
+//! at any moment, and the file may be in another mount namespace. A reference keeps the file system
+//! from being unmounted, so the worker puts it [soon](Objects::BEATS_HELD). The file of a known
+//! object is held again when somebody [wants](Objects::want) it.
+
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Relaxed,
+            Release, //
+        },
+        Arc,
+        Mutex, //
+    },
+};
+
+use super::{
+    Rule,
+    Rules, //
+};
+use crate::{
+    map::{
+        Column,
+        Cpus,
+        Map,
+        Room,
+        Shape, //
+    },
+    sync::{
+        Load,
+        PreemptOff, //
+    },
+};
+
+/// A version of a file: the same numbers for all processes that map it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct FileIdentity {
+    /// The number of the file system's device (`s_dev`): its major number above 20 bits of its
+    /// minor number.
+    pub device: u32,
+    /// The number of the inode.
+    pub inode: u64,
+    /// The generation of the inode, which differs if its number is used again.
+    pub generation: u32,
+    /// Size in bytes.
+    pub size: u64,
+    /// The time of the last change of its data, in nanoseconds since 1970.
+    pub changed_ns: u64,
+}
+
+/// What makes an object different from others.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Identity {
+    /// A file.
+    File(FileIdentity),
+    /// Executable memory of a process without a file.
+    Memory {
+        /// The id of the process.
+        process: u32,
+        /// A number for its address space. Not to be shown.
+        space: u64,
+        /// The address. Not to be shown.
+        begin: u64,
+    },
+}
+
+/// Words of a key.
+const KEY: usize = 5;
+
+/// In the upper half of the first word of a key.
+const FILE: u64 = 1;
+const MEMORY: u64 = 2;
+
+impl Identity {
+    #[inline(always)]
+    fn key(&self) -> [u64; KEY] {
+        match *self {
+            Self::File(file) => [
+                FILE << 32 | u64::from(file.device),
+                file.inode,
+                u64::from(file.generation),
+                file.size,
+                file.changed_ns,
+            ],
+            Self::Memory {
+                process,
+                space,
+                begin,
+            } => [MEMORY << 32 | u64::from(process), space, begin, 0, 0],
+        }
+    }
+
+    fn of_key([first, second, third, fourth, fifth]: [u64; KEY]) -> Self {
+        match first >> 32 {
+            MEMORY => Self::Memory {
+                process: first as u32,
+                space: second,
+                begin: third,
+            },
+            _ => Self::File(FileIdentity {
+                device: first as u32,
+                inode: second,
+                generation: third as u32,
+                size: fourth,
+                changed_ns: fifth,
+            }),
+        }
+    }
+}
+
+/// References to files.
+pub trait ExecFiles: Sync {
+    /// Takes another reference to a file. Any context.
+    ///
+    /// # Safety
+    ///
+    /// The caller has a reference.
+    unsafe fn get(&self, file: usize);
+
+    /// Puts a reference to a file. Task context.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the reference, and gives it up.
+    unsafe fn put(&self, file: usize);
+}
+
+/// A reference to a mapped file, or [`Held::NONE`], as a hit has taken it.
+///
+/// # Invariants
+///
+/// `0` is 0, or a file with a reference that belongs to this, a multiple of 8, maybe plus
+/// [`OTHER`].
+pub struct Held(usize);
+
+impl Held {
+    /// No file could be held.
+    pub const NONE: Self = Self(0);
+
+    /// A reference to a file; `fits` is false if it is not the object's, because the mapping has
+    /// changed meanwhile: then it is put, and not used.
+    ///
+    /// # Safety
+    ///
+    /// The caller has a reference to the file, which is a multiple of 8 and not 0, and gives it to
+    /// this.
+    pub unsafe fn new(file: usize, fits: bool) -> Self {
+        // INVARIANT: The caller guarantees it.
+        Self(if fits { file } else { file | OTHER })
+    }
+}
+
+// A slot of a file that is not held has one of these values.
+
+/// Hits are to hold the file.
+const WANTED: usize = 0;
+/// A hit is holding the file.
+const HOLDING: usize = 1;
+/// Nobody wants the file.
+const UNWANTED: usize = 2;
+
+/// Set in a slot whose file is not the object's.
+const OTHER: usize = 4;
+
+/// What is known about an object.
+struct Slot {
+    /// A file with a reference that belongs to the slot, maybe plus [`OTHER`]; or [`WANTED`],
+    /// [`HOLDING`] or [`UNWANTED`].
+    file: Atomic<usize>,
+    /// From `Arc::into_raw()`, or null. Set once.
+    rules: Atomic<*mut Rules>,
+}
+
+impl Slot {
+    fn new() -> Self {
+        Self {
+            file: Atomic::new(WANTED),
+            rules: Atomic::new(core::ptr::null_mut()),
+        }
+    }
+
+    #[inline(always)]
+    fn rules(&self) -> Option<&Rules> {
+        // SAFETY: Null, or from `Arc::into_raw()`; it is freed with the slot.
+        unsafe { self.rules.acquire().as_ref() }
+    }
+}
+
+/// The state of an object.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ObjectState {
+    /// Its file can be read; it has no rules yet.
+    Readable,
+    /// Its file cannot be read, unless a hit comes that finds it wanted.
+    Released,
+    /// It has rules.
+    Ruled {
+        /// Number of rows.
+        rows: usize,
+        /// Bytes of memory.
+        bytes: usize,
+        /// Whether its file can be read.
+        readable: bool,
+    },
+}
+
+/// An object, as it is listed.
+#[derive(Clone, Copy, Debug)]
+pub struct Object {
+    /// Its number: from 1.
+    pub number: u32,
+    /// What makes it different from others; `None` for [`Objects::VDSO`].
+    pub identity: Option<Identity>,
+    /// Its state.
+    pub state: ObjectState,
+}
+
+/// The table of objects. Shared by all CPUs.
+///
+/// # Invariants
+///
+/// `slots` has [`Objects::VDSO`] and a slot for each element of `map`, by its number and 1.
+pub struct Objects {
+    map: Map,
+    slots: KVVec<Slot>,
+    /// Bytes of all rules.
+    bytes: Atomic<usize>,
+    /// Number of changes of what is listed, but for new objects.
+    changes: Atomic<u64>,
+    /// For the worker, for each slot: number of beats for which its file has been held.
+    beats: Pin<KBox<Mutex<KVVec<u8>>>>,
+    files: &'static dyn ExecFiles,
+}
+
+impl Objects {
+    /// log2 of the maximum number of objects.
+    const BITS: u32 = 12;
+
+    /// Maximum number of objects.
+    pub const MAX: usize = 1 << Self::BITS;
+
+    /// The number for the code that the kernel maps into each program (vDSO).
+    pub const VDSO: u32 = 0;
+
+    /// A file is held for so many [beats](Objects::beat), or one more.
+    pub const BEATS_HELD: u8 = 9;
+
+    /// Creates an empty table. `seed` is a random number, so that keys that collide cannot be made
+    /// up. May sleep. Fails with `ENOMEM`.
+    pub fn new(cpus: Cpus, seed: u64, files: &'static dyn ExecFiles) -> Result<Self> {
+        let shape = Shape {
+            bits: Self::BITS,
+            key_size: KEY * size_of::<u64>(),
+            columns: &[Column::Hits],
+            vars: 0,
+            wide: &[],
+            side: 0,
+            clock: None,
+            cpus: Cpus { own: 1, ..cpus },
+            seed,
+            room: Room {
+                numbered: true,
+                ..Room::fixed(Self::BITS)
+            },
+            request: None,
+        };
+        let map = Map::new(shape)?;
+        let len = 1 + map.contents().elements();
+        let mut slots = KVVec::with_capacity(len, GFP_KERNEL)?;
+        for _ in 0..len {
+            slots.push(Slot::new(), GFP_KERNEL)?;
+        }
+        let beats = KVVec::from_elem(0, len, GFP_KERNEL)?;
+        // INVARIANT: As many as it says.
+        Ok(Self {
+            map,
+            slots,
+            bytes: Atomic::new(0),
+            changes: Atomic::new(0),
+            beats: KBox::pin_init(new_mutex!(beats), GFP_KERNEL)?,
+            files,
+        })
+    }
+
+    /// The number of an object, given to it now if it is new. `hold` takes a reference to its file,
+    /// if that is wanted: it is called at most once. `None`: too many objects have a number, which
+    /// is counted. Any context.
+    #[inline(always)]
+    pub fn number(
+        &self,
+        preempt: PreemptOff<'_>,
+        identity: &Identity,
+        hold: impl FnOnce() -> Held,
+    ) -> Option<u32> {
+        let contents = self.map.read(preempt);
+        let elt = contents.insert_words(preempt, &identity.key())?;
+        let number = contents.nth(elt.number()) as u32 + 1;
+        let slot = self.slots.get(number as usize)?;
+        if slot.file.load(Relaxed) == WANTED {
+            Self::hold(slot, hold);
+        }
+        Some(number)
+    }
+
+    #[inline(never)]
+    fn hold(slot: &Slot, hold: impl FnOnce() -> Held) {
+        // Others, also one that has interrupted this or that this has interrupted, leave the slot
+        // to the one that was first.
+        if slot.file.cmpxchg(WANTED, HOLDING, Relaxed).is_ok() {
+            let held = match hold().0 {
+                0 => WANTED,
+                file => file,
+            };
+            slot.file.store(held, Release);
+        }
+    }
+
+    /// The rule for the instruction at this offset of an object. `None`: no rules were written for
+    /// it. Any context.
+    #[inline(always)]
+    pub fn rule(&self, _: PreemptOff<'_>, number: u32, offset: u64) -> Option<Rule> {
+        let rules = self.slots.get(number as usize)?.rules()?;
+        Some(rules.find(offset))
+    }
+
+    /// Hits with an object that did not get a number. Task context, may sleep.
+    pub fn lost(&self) -> u64 {
+        self.map.drops()
+    }
+
+    /// Bytes of all rules.
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Relaxed)
+    }
+
+    /// A number that is another one when something has changed in the list. Task context.
+    pub fn version(&self) -> u64 {
+        // Both only grow.
+        self.map.contents().len() as u64 + self.changes.load(Acquire)
+    }
+
+    /// Number of objects, the vDSO included.
+    pub fn len(&self) -> usize {
+        1 + self.map.contents().len()
+    }
+
+    /// Returns false: it has the vDSO.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Passes all objects to `each`, the vDSO first, the others in no order, until that fails. Task
+    /// context.
+    pub fn for_each(&self, mut each: impl FnMut(Object) -> Result) -> Result {
+        if let Some(vdso) = self.slots.first() {
+            each(Object {
+                number: Self::VDSO,
+                identity: None,
+                state: Self::state(vdso),
+            })?;
+        }
+        let contents = self.map.contents();
+        for elt in contents.elts() {
+            let nth = contents.nth(elt.number());
+            let Some(slot) = self.slots.get(nth + 1) else {
+                continue;
+            };
+            let mut key = [0; KEY];
+            key.iter_mut()
+                .zip(elt.key_words())
+                .for_each(|(to, word)| *to = word);
+            each(Object {
+                number: nth as u32 + 1,
+                identity: Some(Identity::of_key(key)),
+                state: Self::state(slot),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether an object has this number. Task context.
+    pub fn has(&self, number: u32) -> bool {
+        self.find(number).is_some()
+    }
+
+    /// The slot of the object with this number.
+    fn find(&self, number: u32) -> Option<&Slot> {
+        if number != Self::VDSO {
+            let contents = self.map.contents();
+            let is_it = |number: u32| contents.nth(number) as u32 + 1;
+            contents.elts().find(|elt| is_it(elt.number()) == number)?;
+        }
+        self.slots.get(number as usize)
+    }
+
+    fn state(slot: &Slot) -> ObjectState {
+        let file = slot.file.load(Relaxed);
+        let readable = file > UNWANTED && file & OTHER == 0;
+        match slot.rules() {
+            Some(rules) => ObjectState::Ruled {
+                rows: rules.rows(),
+                bytes: rules.size(),
+                readable,
+            },
+            None if readable => ObjectState::Readable,
+            None => ObjectState::Released,
+        }
+    }
+
+    /// Publishes the rules of an object, while all rules together take at most `max_bytes`. Task
+    /// context.
+    ///
+    /// # Errors
+    ///
+    /// `ENOENT` if it does not exist, `EEXIST` if it has rules, `ENOSPC` if all rules would take
+    /// more, `ENOMEM`.
+    pub fn set_rules(&self, number: u32, rules: Rules, max_bytes: usize) -> Result {
+        let slot = self.find(number).ok_or(ENOENT)?;
+        let size = rules.size();
+        let rules = Arc::new(rules, GFP_KERNEL)?;
+        // Locked, so that the limit holds for two that come at the same time.
+        let _beats = self.beats.lock();
+        if slot.rules().is_some() {
+            return Err(EEXIST);
+        }
+        let bytes = self.bytes() + size;
+        if bytes > max_bytes {
+            return Err(ENOSPC);
+        }
+        self.bytes.store(bytes, Relaxed);
+        slot.rules.store(Arc::into_raw(rules).cast_mut(), Release);
+        self.changed();
+        Ok(())
+    }
+
+    fn changed(&self) {
+        self.changes.fetch_add(1, Release);
+    }
+
+    /// Passes a reference to the file of an object, which has a reference while `with` runs. `None`:
+    /// it is not held; it is [wanted](Objects::want) now. Task context.
+    pub fn with_file<T>(&self, number: u32, with: impl FnOnce(usize) -> T) -> Option<T> {
+        let slot = self.find(number)?;
+        // The worker takes files out of slots with the lock held only.
+        let _beats = self.beats.lock();
+        let file = slot.file.load(Acquire);
+        if file > UNWANTED && file & OTHER == 0 {
+            return Some(with(file));
+        }
+        Self::want_in(slot);
+        None
+    }
+
+    /// Asks hits to hold the file of an object. Task context.
+    pub fn want(&self, number: u32) {
+        if let Some(slot) = self.find(number) {
+            Self::want_in(slot);
+        }
+    }
+
+    fn want_in(slot: &Slot) {
+        let _ = slot.file.cmpxchg(UNWANTED, WANTED, Relaxed);
+    }
+
+    /// Puts the files that have been held for long enough: to be called each second. `between` is
+    /// called now and then. Returns whether some file is held. Task context, may sleep.
+    pub fn beat(&self, between: impl Fn()) -> bool {
+        let mut is_holding = false;
+        for nth in 0..self.slots.len() {
+            if nth % 256 == 0 {
+                between();
+            }
+            let mut beats = self.beats.lock();
+            let (Some(slot), Some(beats)) = (self.slots.get(nth), beats.get_mut(nth)) else {
+                continue;
+            };
+            let file = slot.file.load(Acquire);
+            if file <= UNWANTED {
+                *beats = 0;
+                continue;
+            }
+            *beats += 1;
+            let is_other = file & OTHER != 0;
+            if is_other || *beats > Self::BEATS_HELD {
+                *beats = 0;
+                let left = if is_other { WANTED } else { UNWANTED };
+                slot.file.store(left, Relaxed);
+                self.changed();
+                // SAFETY: The reference belonged to the slot.
+                unsafe { self.files.put(file & !OTHER) };
+            } else {
+                is_holding = true;
+            }
+        }
+        is_holding
+    }
+}
+
+impl Drop for Objects {
+    fn drop(&mut self) {
+        for slot in &self.slots {
+            let file = slot.file.load(Acquire);
+            if file > UNWANTED {
+                // SAFETY: The reference belonged to the slot, which nobody uses any more.
+                unsafe { self.files.put(file & !OTHER) };
+            }
+            let rules = slot.rules.load(Acquire);
+            if !rules.is_null() {
+                // SAFETY: From `Arc::into_raw()`; nobody uses it any more.
+                drop(unsafe { Arc::from_raw(rules) });
+            }
+        }
+    }
+}
