@@ -20,6 +20,7 @@ struct rhist_parameters rhist_parameters __ro_after_init = {
 	.user_events_gid = U32_MAX,
 	.user_events_status_bits = true,
 	.stack_check = 4096,
+	.unwind_mb = 64,
 };
 
 #define PARAMETER(name, type, description)				\
@@ -37,3 +38,4 @@ PARAMETER(user_events_status_bits, bool,
 	  "user_events_status shows the bit of each event, as before Linux 6.4 (default: 1)");
 PARAMETER(stack_check, uint,
 	  "Of this many stacks, one is compared with the kernel's unwinder; 0: the unwinder walks all (default: 4096)");
+PARAMETER(unwind_mb, uint, "Megabytes that rules for stacks of programs may take, all together (default: 64)");

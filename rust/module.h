@@ -14,6 +14,7 @@ struct rhist_parameters {
 	bool user_events_lossy;
 	bool user_events_status_bits;
 	unsigned int stack_check;
+	unsigned int unwind_mb;
 };
 extern struct rhist_parameters rhist_parameters;
 

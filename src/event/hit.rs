@@ -24,6 +24,10 @@ pub trait Context {
     /// into the traced function.
     fn stack(&self, preempt: PreemptOff<'_>, to: &mut Stack);
 
+    /// Writes the words of the running program's stack to `to`, which is empty: at most `most`, of
+    /// which the last one may say how it ended.
+    fn user_stack(&self, preempt: PreemptOff<'_>, most: usize, to: &mut Stack);
+
     /// The name of the current task. While another task renames it, the result may be a mix of both
     /// names, and may lack a NUL.
     fn comm(&self) -> [u8; COMM_LEN];

@@ -24,6 +24,7 @@ pub(crate) mod stack;
 pub(crate) mod switch;
 pub(crate) mod synthetic;
 pub(crate) mod trigger;
+pub(crate) mod user_objects;
 
 use crate::{
     event::{
@@ -72,6 +73,10 @@ use crate::{
         PreemptOff,
         Published,
         Retired, //
+    },
+    user_stack::{
+        End,
+        Word, //
     },
 };
 use core::{
@@ -163,6 +168,10 @@ impl Context for HitContext<'_> {
                 crate::rust::stack::with_frame(Stack::BEFORE, stack);
             }
         }
+    }
+
+    fn user_stack(&self, _preempt: PreemptOff<'_>, _most: usize, to: &mut Stack) {
+        to.extend([Word::end(End::NoProgram).to_u64()]);
     }
 
     fn comm(&self) -> [u8; COMM_LEN] {

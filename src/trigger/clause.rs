@@ -26,7 +26,8 @@ use crate::{
     event::Unit,
     limits::{
         BUCKETS_MAX,
-        QUANTILES_MAX, //
+        QUANTILES_MAX,
+        STACK_DEPTH, //
     },
 };
 use kernel::{
@@ -110,6 +111,8 @@ pub struct Clauses {
     pub buckets: Option<Clause<u32>>,
     /// `limit(N)`: the maximum number of entries to show.
     pub limit: Option<Clause<u64>>,
+    /// `ustack(N)`: the maximum number of words of a stack of the program.
+    pub ustack: Option<Clause<u32>>,
     /// `expire(…)`: idle entries that are taken out.
     pub expire: Option<Clause<Expire>>,
     /// `full(…)`: how new keys are treated while the map is full.
@@ -127,6 +130,7 @@ impl Clauses {
             unit: None,
             buckets: None,
             limit: None,
+            ustack: None,
             expire: None,
             full: None,
         };
@@ -177,6 +181,13 @@ impl Clauses {
                     _ => return Err(text.own(HintText::BadLimit, inside)),
                 };
                 self.limit = Some(Clause { text: token, value });
+            }
+            b"ustack" => {
+                let value = match number(within).map(u32::try_from) {
+                    Ok(Ok(depth @ 1..)) if depth <= STACK_DEPTH as u32 => depth,
+                    _ => return Err(text.own(HintText::BadUserStack, inside)),
+                };
+                self.ustack = Some(Clause { text: token, value });
             }
             b"expire" => {
                 let bad = || text.own(HintText::BadExpire, inside);

@@ -19,7 +19,7 @@ pub enum End {
     Changing,
     /// At an address that is in no executable mapping, or a frame below its callee's.
     Astray,
-    /// Before it began: the task has no program, as a thread of the kernel, or its program is gone.
+    /// Before it began: the task is a thread of the kernel, or its program has ended.
     NoProgram,
     /// Before it began: the program is of another architecture, as one of 32 bits.
     Foreign,
@@ -60,7 +60,7 @@ impl End {
         }
     }
 
-    /// Its number.
+    /// The number that [`End::of_number`] takes.
     pub fn number(self) -> u32 {
         self as u32
     }

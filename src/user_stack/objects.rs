@@ -3,12 +3,12 @@
 //! The objects that words of stacks name: mapped files, and executable memory without a file.
 //!
 //! A hit gives each object a number when it meets it first, by its [identity](Identity). A file
-//! that has changed since has another identity, and so another number: what is known about the old
-//! one does not hold for it. Numbers stay until the table is dropped.
+//! that has changed since has another identity, and so another number: rules for the old one do not
+//! hold for it. Numbers stay until the table is dropped.
 //!
 //! # Files
 //!
-//! The hit also takes a reference to the file, for those that want to read it: the program may end
+//! The hit also takes a reference to the file, for tasks that want to read it: the program may end
 //! at any moment, and the file may be in another mount namespace. A reference keeps the file system
 //! from being unmounted, so the worker puts it [soon](Objects::BEATS_HELD). The file of a known
 //! object is held again when somebody [wants](Objects::want) it.
@@ -62,10 +62,10 @@ pub struct FileIdentity {
     pub changed_ns: u64,
 }
 
-/// What makes an object different from others.
+/// Objects with different identities have different numbers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Identity {
-    /// A file.
+    /// A mapped file.
     File(FileIdentity),
     /// Executable memory of a process without a file.
     Memory {
@@ -176,7 +176,7 @@ const UNWANTED: usize = 2;
 /// Set in a slot whose file is not the object's.
 const OTHER: usize = 4;
 
-/// What is known about an object.
+/// The file and the rules of an object.
 struct Slot {
     /// A file with a reference that belongs to the slot, maybe plus [`OTHER`]; or [`WANTED`],
     /// [`HOLDING`] or [`UNWANTED`].
@@ -203,7 +203,7 @@ impl Slot {
 /// The state of an object.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ObjectState {
-    /// Its file can be read; it has no rules yet.
+    /// Its file can be read, and rules can be written for it.
     Readable,
     /// Its file cannot be read, unless a hit comes that finds it wanted.
     Released,
@@ -223,9 +223,9 @@ pub enum ObjectState {
 pub struct Object {
     /// Its number: from 1.
     pub number: u32,
-    /// What makes it different from others; `None` for [`Objects::VDSO`].
+    /// Its identity; `None` for [`Objects::VDSO`].
     pub identity: Option<Identity>,
-    /// Its state.
+    /// Whether it has rules, and whether its file can be read.
     pub state: ObjectState,
 }
 
@@ -239,7 +239,7 @@ pub struct Objects {
     slots: KVVec<Slot>,
     /// Bytes of all rules.
     bytes: Atomic<usize>,
-    /// Number of changes of what is listed, but for new objects.
+    /// Number of changes in the list, other than new objects.
     changes: Atomic<u64>,
     /// For the worker, for each slot: number of beats for which its file has been held.
     beats: Pin<KBox<Mutex<KVVec<u8>>>>,
@@ -451,8 +451,8 @@ impl Objects {
         self.changes.fetch_add(1, Release);
     }
 
-    /// Passes a reference to the file of an object, which has a reference while `with` runs. `None`:
-    /// it is not held; it is [wanted](Objects::want) now. Task context.
+    /// Passes the file of an object, which keeps its reference while `with` runs. `None`: it is not
+    /// held; it is [wanted](Objects::want) now. Task context.
     pub fn with_file<T>(&self, number: u32, with: impl FnOnce(usize) -> T) -> Option<T> {
         let slot = self.find(number)?;
         // The worker takes files out of slots with the lock held only.

@@ -7,6 +7,7 @@
 //! step, then waits for a grace period, which they share, and so on.
 
 pub mod cut;
+pub(crate) mod objects;
 mod tended;
 
 use crate::{

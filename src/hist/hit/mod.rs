@@ -31,7 +31,6 @@ use super::{
             Value, //
         },
         place::WidePlace,
-        reader::read_stored_stack,
         Program, //
     },
     spec::target::{
@@ -125,6 +124,7 @@ impl Histogram {
             Path::Columns(_) | Path::Distributions(_) => return self.hit_with_columns(code, hit),
             Path::Words(ref fields) => return self.hit_with_words(program, fields, hit),
             Path::Stack => return self.hit_with_stack(program, hit),
+            Path::UserStack => return self.hit_with_user_stack(program, hit),
             Path::Stacks => return self.hit_with_stacks(program, hit),
             _ => (),
         }
@@ -196,8 +196,21 @@ impl Histogram {
     /// Counts a hit whose key is its stack.
     #[inline(never)]
     fn hit_with_stack(&self, program: &Program, hit: &Hit<'_>) {
+        self.hit_with_only_stack(program, hit, &Content::Stack);
+    }
+
+    /// Counts a hit whose key is the stack of the program.
+    #[inline(never)]
+    fn hit_with_user_stack(&self, program: &Program, hit: &Hit<'_>) {
+        if let Some(part) = program.parts.first() {
+            self.hit_with_only_stack(program, hit, &part.content);
+        }
+    }
+
+    #[inline(always)]
+    fn hit_with_only_stack(&self, program: &Program, hit: &Hit<'_>, content: &Content) {
         let mut stack = Stack::new();
-        hit.context().stack(hit.preempt(), &mut stack);
+        content.read_stack(hit, &mut stack);
         let key = match stack.entries() {
             [] => &[0],
             entries => entries,
@@ -500,10 +513,7 @@ fn stack_number(
     keys: &Generation,
 ) -> Option<u64> {
     let mut stack = Stack::new();
-    match *content {
-        Content::StoredStack(offset) => read_stored_stack(offset, hit, &mut stack),
-        _ => hit.context().stack(hit.preempt(), &mut stack),
-    }
+    content.read_stack(hit, &mut stack);
     stacks.number(hit.preempt(), keys, stack.entries())
 }
 

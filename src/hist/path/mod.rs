@@ -61,6 +61,8 @@ pub(in crate::hist) enum Path {
     Words(RecordFields),
     /// The key is the stack of the hit. The rest of the program is executed.
     Stack,
+    /// The key is the stack of the program. The rest of the program is executed.
+    UserStack,
     /// The key has the numbers of stacks. The rest of the program is executed.
     Stacks,
     /// The program is executed.
@@ -111,7 +113,9 @@ impl Path {
             Self::Latency(_) => Tag::Latency,
             Self::Trace(_) => Tag::Trace,
             Self::Group(_) => Tag::Group,
-            Self::Words(_) | Self::Stack | Self::Stacks | Self::Execute => Tag::Execute,
+            Self::Words(_) | Self::Stack | Self::UserStack | Self::Stacks | Self::Execute => {
+                Tag::Execute
+            }
         }
     }
 

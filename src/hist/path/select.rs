@@ -87,6 +87,7 @@ impl Path {
         }
         Ok(match parts {
             [part] if matches!(part.content, Content::Stack) => Self::Stack,
+            [part] if part.is_user_stack() => Self::UserStack,
             _ if !program.interned.is_empty() => Self::Stacks,
             _ => Self::Execute,
         })

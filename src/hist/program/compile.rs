@@ -304,6 +304,7 @@ impl<'a> Compiler<'a> {
         for var in &self.spec.save_vars {
             let words = match var.value.kind() {
                 ValueKind::Number | ValueKind::Stack => 1,
+                ValueKind::UserStack => 1 + var.value.depth(),
                 ValueKind::Address => V6 / size_of::<u64>(),
                 ValueKind::Text => text_size(var.value.size).div_ceil(8),
             };
@@ -395,8 +396,12 @@ impl<'a> Compiler<'a> {
         let saved = program.saved.iter().map(|(content, _)| content);
         let mut contents = Iterator::chain(parts, Iterator::chain(stores, saved));
         let saves = |target: &Target| matches!(target, Target::Save);
-        let nests =
-            |content: &Content| matches!(content, Content::Stack | Content::RecordedPointer(_));
+        let nests = |content: &Content| {
+            matches!(
+                content,
+                Content::Stack | Content::UserStack(_) | Content::RecordedPointer(_)
+            )
+        };
         program.leaf = !contents.any(nests) && targets.0.iter().all(saves);
         Ok(KBox::into_inner(self.program))
     }
@@ -438,6 +443,7 @@ impl<'a> Compiler<'a> {
             }
             Function::Stack => Content::Stack,
             Function::StoredStack => Content::StoredStack(offset),
+            Function::UserStack => Content::UserStack(self.spec.ustack),
             _ => {
                 let value = self.value(field)?;
                 if let Some(task) = value.group() {

@@ -34,11 +34,21 @@ pub(in crate::hist) enum Content {
     Event,
     Stack,
     StoredStack(u32),
+    /// The stack of the program, of at most so many words.
+    UserStack(u32),
     /// The string or stack in another histogram's variable, by the slot of the reference.
     Imported(usize),
 }
 
 impl Content {
+    /// Returns whether it is a stack.
+    pub(in crate::hist) fn is_stack(&self) -> bool {
+        matches!(
+            self,
+            Self::Stack | Self::StoredStack(_) | Self::UserStack(_)
+        )
+    }
+
     /// Returns the task whose control group it is: see [`Value::group`].
     pub(in crate::hist) fn group(&self) -> Option<Option<Number>> {
         match self {

@@ -135,9 +135,14 @@ impl KeyPart {
         }
     }
 
+    /// Returns whether the part is the stack of the program.
+    pub(in crate::hist) fn is_user_stack(&self) -> bool {
+        matches!(self.content, Content::UserStack(_))
+    }
+
     /// Returns whether the part is a stack.
     pub(in crate::hist) fn is_stack(&self) -> bool {
-        matches!(self.content, Content::Stack | Content::StoredStack(_))
+        self.content.is_stack()
     }
 
     /// Returns whether the part is the unscaled number of the CPU.

@@ -126,10 +126,12 @@ impl Program {
     ) -> bool {
         for part in &self.interned {
             let word = match part.content {
-                Content::Stack | Content::StoredStack(_) => match number(&part.content) {
-                    Some(number) => number,
-                    None => return false,
-                },
+                Content::Stack | Content::StoredStack(_) | Content::UserStack(_) => {
+                    match number(&part.content) {
+                        Some(number) => number,
+                        None => return false,
+                    }
+                }
                 Content::Number(ref value) => self.read_inline(value, hit, &[]),
                 _ => {
                     put_parts_slow(self, slice::from_ref(part), key, hit);
@@ -260,8 +262,9 @@ impl Content {
                 to.text(&ended(comm.unwrap_or(*GONE)), WHOLE)
             }
             Self::Event => to.text(&program.event, WHOLE),
-            Self::Stack => to.stack(|stack| hit.context().stack(hit.preempt(), stack)),
-            Self::StoredStack(offset) => to.stack(|stack| read_stored_stack(offset, hit, stack)),
+            Self::Stack | Self::StoredStack(_) | Self::UserStack(_) => {
+                to.stack(|stack| self.read_stack(hit, stack))
+            }
             Self::Imported(slot) => {
                 let cell = program.imported_cell(slot, hit, vals);
                 return cell.is_some_and(|cell| to.cell(cell));
@@ -271,12 +274,22 @@ impl Content {
     }
 }
 
-/// Appends the stack in the field at this offset of the record.
-#[inline(always)]
-pub(in crate::hist) fn read_stored_stack(offset: u32, hit: &Hit<'_>, stack: &mut Stack) {
-    let bytes = hit.record().stack(offset, STACK_DEPTH);
-    let len = bytes.len() / size_of::<u64>();
-    stack.extend(text_to_words(bytes, STACK_DEPTH).take(len));
+impl Content {
+    /// Writes the stack that the content is to `stack`, which is empty. Any context.
+    #[inline(always)]
+    pub(in crate::hist) fn read_stack(&self, hit: &Hit<'_>, stack: &mut Stack) {
+        match *self {
+            Self::StoredStack(offset) => {
+                let bytes = hit.record().stack(offset, STACK_DEPTH);
+                let len = bytes.len() / size_of::<u64>();
+                stack.extend(text_to_words(bytes, STACK_DEPTH).take(len));
+            }
+            Self::UserStack(most) => hit
+                .context()
+                .user_stack(hit.preempt(), most as usize, stack),
+            _ => hit.context().stack(hit.preempt(), stack),
+        }
+    }
 }
 
 /// Reads the string at `address` by `read`, up to its NUL. If it cannot be read, the text is

@@ -29,6 +29,7 @@ use super::{
         listed,
         title, //
     },
+    user_stack,
     IntervalView,
     Names,
     View, //
@@ -206,6 +207,10 @@ fn show_keys(out: &mut Text, row: &Row<'_>, names: &dyn Names) -> Result {
                 out.bytes(b": ")?;
                 out.padded(GROUP_WIDTH, |out| show_group(out, group))
             }
+            KeyCell::UserStack(words) => {
+                stack = true;
+                show_user_stack(out, words)
+            }
             KeyCell::Stack(entries) => {
                 stack = true;
                 show_stack(out, field, entries, names)
@@ -233,6 +238,17 @@ fn show_stack(out: &mut Text, field: &HistField, stack: Stack<'_>, names: &dyn N
     for entry in stack.entries() {
         out.bytes(b"         ")?;
         names.symbol(out, entry, true)?;
+        out.bytes(b"\n")?;
+    }
+    Ok(())
+}
+
+/// Appends a stack of a program after its name.
+fn show_user_stack(out: &mut Text, words: Stack<'_>) -> Result {
+    out.bytes(b":\n")?;
+    for word in words.entries() {
+        out.bytes(b"         ")?;
+        user_stack::word(out, word)?;
         out.bytes(b"\n")?;
     }
     Ok(())
@@ -331,6 +347,12 @@ fn show_tracked(out: &mut Text, row: &Row<'_>, buf: &mut TrackedBuf) -> Result {
                 SavedCell::Group(Some(group)) => show_group(out, group),
                 SavedCell::Group(None) => out.bytes(b"(null)"),
                 SavedCell::Address(address) => out.format(format_args!("{address}")),
+                SavedCell::UserStack(Some(words)) => {
+                    listed(out, b";", words.iter(), |out, &word| {
+                        user_stack::word(out, word)
+                    })
+                }
+                SavedCell::UserStack(None) => out.bytes(b"(null)"),
                 SavedCell::Text(text) => out.padded(32, |out| out.bytes(text.unwrap_or(b"(null)"))),
             }
         })?;

@@ -30,6 +30,7 @@ use super::{
         command,
         listed, //
     },
+    user_stack,
     IntervalView,
     Names,
     View, //
@@ -360,6 +361,7 @@ fn key(out: &mut Text, field: &HistField, cell: &KeyCell<'_>, names: &dyn Names)
             out.bytes(b"}")
         }
         KeyCell::Stack(entries) => stack(out, entries.entries(), names),
+        KeyCell::UserStack(words) => user_stack::jsonl(out, words.entries(), field.depth()),
         KeyCell::Text(text) => string(out, text),
         KeyCell::Address(address) => out.format(format_args!("\"{address}\"")),
         KeyCell::Group(cell) => group(out, cell),
@@ -480,6 +482,9 @@ fn variables(out: &mut Text, row: &Row<'_>, names: &dyn Names) -> Result {
             }
             Some(VariableCell::Group(cell)) => group(out, cell),
             Some(VariableCell::Text(text)) => string(out, text),
+            Some(VariableCell::UserStack(words)) => {
+                user_stack::jsonl(out, words.iter().copied(), field.depth())
+            }
             Some(VariableCell::Stack(entries)) => {
                 let entries = entries.iter().copied();
                 stack(out, entries.take_while(|&entry| entry != 0), names)
@@ -515,6 +520,10 @@ fn actions(out: &mut Text, row: &Row<'_>, buf: &mut TrackedBuf) -> Result {
                     SavedCell::Group(Some(cell)) => group(out, cell),
                     SavedCell::Group(None) => out.bytes(NULL),
                     SavedCell::Address(address) => out.format(format_args!("\"{address}\"")),
+                    SavedCell::UserStack(Some(words)) => {
+                        user_stack::jsonl(out, words.iter().copied(), var.value.depth())
+                    }
+                    SavedCell::UserStack(None) => out.bytes(NULL),
                     SavedCell::Text(text) => string_or_null(out, text),
                 }
             })?;

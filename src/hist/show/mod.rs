@@ -12,6 +12,7 @@ mod row;
 mod snapshot;
 pub mod sort;
 mod trigger;
+mod user_stack;
 
 use kernel::{
     prelude::*,

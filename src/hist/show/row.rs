@@ -28,7 +28,10 @@ use crate::{
         program::Cell,
         spec::{
             action::ActionKind,
-            field::HistField,
+            field::{
+                Function,
+                HistField, //
+            },
             field_var::FieldVar,
             variable::ValueKind, //
         },
@@ -107,6 +110,7 @@ pub(super) enum KeyCell<'a> {
     Range(Option<(Whole, Whole)>),
     Syscall(u64),
     Stack(Stack<'a>),
+    UserStack(Stack<'a>),
     /// A string without its NUL.
     Text(&'a [u8]),
     Address(IpAddr),
@@ -158,12 +162,12 @@ impl KeyCell<'_> {
     }
 }
 
-/// A stored stack.
+/// A stored stack: of the kernel, or of a program.
 #[derive(Clone, Copy)]
 pub(super) struct Stack<'a>(&'a [u8]);
 
 impl<'a> Stack<'a> {
-    /// Return addresses, the innermost first.
+    /// Return addresses, or words of a program's stack, the innermost first.
     pub(super) fn entries(self) -> impl Iterator<Item = u64> + 'a {
         self.0
             .chunks_exact(8)
@@ -244,6 +248,8 @@ pub(super) enum SavedCell<'a> {
     /// `None` if nothing was saved yet.
     Group(Option<GroupCell<'a>>),
     Address(IpAddr),
+    /// The words of a program's stack; `None` if nothing was saved yet.
+    UserStack(Option<&'a [u64]>),
     /// A string without its NUL; `None` if nothing was saved yet.
     Text(Option<&'a [u8]>),
 }
@@ -256,6 +262,8 @@ pub(super) enum VariableCell<'a> {
     Text(&'a [u8]),
     /// Return addresses, the innermost first, possibly followed by zeros.
     Stack(&'a [u64]),
+    /// The words of a program's stack, the innermost first.
+    UserStack(&'a [u64]),
 }
 
 /// Maximum number of words of a tracked value and the fields saved with it.
@@ -377,6 +385,7 @@ impl<'a> Row<'a> {
                     SavedCell::Group(buf.set.then(|| self.group(content[0])))
                 }
                 ValueKind::Number | ValueKind::Stack => SavedCell::Number(content[0]),
+                ValueKind::UserStack => SavedCell::UserStack(buf.set.then(|| entries_of(content))),
                 ValueKind::Text => {
                     SavedCell::Text(buf.set.then(|| words_to_text(content, &mut text)))
                 }
@@ -409,11 +418,11 @@ impl<'a> Row<'a> {
                         show(field, None)?;
                         continue;
                     }
-                    let [len, entries @ ..] = &words;
                     let mut text = [0; limits::STRING_MAX as usize];
                     let cell = match field.kind() {
                         ValueKind::Text => VariableCell::Text(words_to_text(&words, &mut text)),
-                        _ => VariableCell::Stack(&entries[..min(*len as usize, entries.len())]),
+                        ValueKind::UserStack => VariableCell::UserStack(entries_of(&words)),
+                        _ => VariableCell::Stack(entries_of(&words)),
                     };
                     show(field, Some(cell))?;
                 }
@@ -463,6 +472,7 @@ impl<'a> Row<'a> {
                 KeyCell::Address(address::of_bytes(content, field.address_size()))
             }
             _ if field.is_group() => KeyCell::Group(self.group(number)),
+            _ if field.function == Function::UserStack => KeyCell::UserStack(Stack(content)),
             _ if field.function.is_stack() => KeyCell::Stack(Stack(content)),
             _ if field.function.is_string() => KeyCell::Text(until_nul(content)),
             _ => KeyCell::Number(number),
@@ -519,6 +529,14 @@ impl<'a> Row<'a> {
                 .min(max),
             counts,
         })
+    }
+}
+
+/// The entries of a stack as it is stored in a wide cell: their number, and the entries.
+fn entries_of(words: &[u64]) -> &[u64] {
+    match words {
+        [len, entries @ ..] => &entries[..min(*len as usize, entries.len())],
+        [] => &[],
     }
 }
 

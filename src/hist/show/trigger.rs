@@ -135,6 +135,9 @@ pub fn command(out: &mut Text, spec: &Spec, name: Option<&[u8]>, filter: Option<
     if let Some(limit) = spec.limit {
         out.format(format_args!(":limit({limit})"))?;
     }
+    if spec.ustack != limits::STACK_DEPTH as u32 {
+        out.format(format_args!(":ustack({})", spec.ustack))?;
+    }
     out.format(format_args!(":size={}", 1u32 << spec.bits))?;
     room(out, spec)?;
     if spec.timed {

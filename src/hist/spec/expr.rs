@@ -64,6 +64,7 @@ enum Definition {
 enum Named {
     Timestamp,
     Stacktrace,
+    UserStack,
     Cpu(Option<EventField>),
     Comm(Option<EventField>),
     Cgroup,
@@ -154,7 +155,7 @@ impl Draft<'_> {
         let Some(var_ref) = var_ref else {
             return Err(self.not_found(reference, place));
         };
-        let stack = var_ref.kind == ValueKind::Stack;
+        let stack = matches!(var_ref.kind, ValueKind::Stack | ValueKind::UserStack);
         if place == Place::Value && stack {
             return Err(trigger.error(ErrorText::BadFieldModifier, culprit));
         }
@@ -412,6 +413,10 @@ impl Draft<'_> {
             }
             Named::Timestamp => HistField::timestamp(),
             Named::Stacktrace => HistField::stack(),
+            Named::UserStack if matches!(place, Place::Value | Place::Operand) => {
+                return Err(trigger.own_error(HintText::UserStackValue, field.name))
+            }
+            Named::UserStack => HistField::user_stack(self.spec.ustack),
             Named::Recorded(recorded) => {
                 let made = match modifier {
                     Some(ModifierKind::Ip) => HistField::address(recorded),
@@ -441,8 +446,8 @@ impl Draft<'_> {
         if let Some(modifier) = field.modifier {
             let scaled = function.is_string() && modifier.kind.scale(false) != Scale::One;
             let counted = function == Function::Counter && modifier.kind.is_statistic();
-            let group = function == Function::Cgroup;
-            if scaled || counted || group || modifier.kind.is_content() && !recorded {
+            let plain = matches!(function, Function::Cgroup | Function::UserStack);
+            if scaled || counted || plain || modifier.kind.is_content() && !recorded {
                 return Err(trigger.unfit(modifier));
             }
         }
@@ -485,6 +490,7 @@ impl Draft<'_> {
                     b"common_tgid" => Named::Tgid,
                     b"common_ppid" => Named::Ppid,
                     b"common_event" => Named::Event,
+                    b"common_ustack" => Named::UserStack,
                     _ => return Ok(None),
                 },
             },

@@ -64,6 +64,8 @@ pub enum Function {
     Stack,
     /// A stack in the record.
     StoredStack,
+    /// The stack of the program that the task runs.
+    UserStack,
     /// The comm of the process id in `common_pid.execname`, as a variable.
     Execname,
     /// The id of the running task's control group.
@@ -107,6 +109,7 @@ impl Function {
             Self::Cpu => "cpu",
             Self::Timestamp => "timestamp",
             Self::Stack | Self::Nothing => "nop",
+            Self::UserStack => "ustack",
             Self::Execname => "execname",
             Self::Cgroup | Self::CgroupOf(_) => "cgroup",
             Self::VarRef => "var_ref",
@@ -124,9 +127,10 @@ impl Function {
         }
     }
 
-    /// Returns whether it yields return addresses instead of a number.
+    /// Returns whether it yields return addresses, or words of a program's stack, instead of a
+    /// number.
     pub fn is_stack(self) -> bool {
-        matches!(self, Self::Stack | Self::StoredStack)
+        matches!(self, Self::Stack | Self::StoredStack | Self::UserStack)
     }
 
     /// Returns whether it yields characters instead of a number.
@@ -240,6 +244,12 @@ impl HistField {
     /// The stack of the traced function.
     pub fn stack() -> Self {
         Self::plain(Function::Stack, limits::STACK_SIZE, None)
+    }
+
+    /// The stack of the program that the task runs, of at most `depth` words.
+    pub fn user_stack(depth: u32) -> Self {
+        let size = depth * size_of::<u64>() as u32;
+        Self::plain(Function::UserStack, size, None)
     }
 
     /// A field of the record. `None` if C lacks a function for its type.
@@ -443,6 +453,7 @@ impl HistField {
         match (&self.reference, self.function) {
             (Some(reference), _) => reference.kind,
             _ if self.modifier == Some(ModifierKind::Ip) => ValueKind::Address,
+            (None, Function::UserStack) => ValueKind::UserStack,
             (None, function) if function.is_stack() => ValueKind::Stack,
             (None, function) if function.is_string() => ValueKind::Text,
             (None, _) => ValueKind::Number,
@@ -508,6 +519,11 @@ impl HistField {
         }
     }
 
+    /// Maximum number of words of a stack.
+    pub fn depth(&self) -> usize {
+        self.size as usize / size_of::<u64>()
+    }
+
     /// Turns it into a value that is shown from `column`.
     pub fn into_value(mut self, column: usize) -> Self {
         self.role = Role::Value { column };
@@ -548,6 +564,7 @@ impl HistField {
             (None, Function::Counter) => b"hitcount",
             (None, Function::Timestamp) => b"common_timestamp",
             (None, Function::Stack) => b"common_stacktrace",
+            (None, Function::UserStack) => b"common_ustack",
             (None, Function::Cgroup) => b"common_cgroup",
             (None, Function::Tgid) => b"common_tgid",
             (None, Function::Ppid) => b"common_ppid",
@@ -577,6 +594,7 @@ impl HistField {
             (Function::Counter | Function::Const(_) | Function::Timestamp, _) => b"u64",
             (Function::Cgroup | Function::CgroupOf(_), _) => b"u64",
             (Function::Stack | Function::StoredStack, _) => b"unsigned long[]",
+            (Function::UserStack, _) => b"ustack",
             (Function::Cpu, _) => b"unsigned int",
             (Function::Comm | Function::Execname | Function::Pointed, _) => b"char[]",
             (Function::CommOf(_) | Function::Event, _) => b"char[]",
@@ -667,7 +685,7 @@ impl HistField {
         };
         match (&self.event_field, self.function) {
             _ if matches!(self.modifier, Some(ModifierKind::Exponential(_))) => number(8, false),
-            (_, Function::Stack | Function::StoredStack) => Compare::Nothing,
+            (_, function) if function.is_stack() => Compare::Nothing,
             _ if self.modifier == Some(ModifierKind::Ip) => Compare::Bytes(self.address_size()),
             _ if self.is_group() => number(8, false),
             (_, Function::CommOf(_) | Function::Event) => Compare::Text,

@@ -46,7 +46,10 @@ use action::{
     ActionKind, //
 };
 pub use draft::Draft;
-use field::HistField;
+use field::{
+    Function,
+    HistField, //
+};
 use field_var::FieldVar;
 pub use scope::{
     AttachedHist,
@@ -123,6 +126,8 @@ pub struct Spec {
     pub(in crate::hist) distributions: Distributions,
     /// Maximum number of entries that are shown; `None`: all.
     pub(in crate::hist) limit: Option<u64>,
+    /// Maximum number of words of a stack of the program.
+    pub(in crate::hist) ustack: u32,
     /// The variables that it refers to.
     pub(in crate::hist) refs: KVec<Reference>,
     /// Length of the longest chain of references to other histograms, at most
@@ -191,6 +196,9 @@ impl Spec {
             on: KVec::new(),
             distributions: Distributions::of(trigger)?,
             limit: clauses.limit.map(|limit| limit.value),
+            ustack: clauses
+                .ustack
+                .map_or(limits::STACK_DEPTH as u32, |depth| depth.value),
             refs: KVec::new(),
             chain: 0,
             actions: KVec::new(),
@@ -324,6 +332,7 @@ impl Spec {
             && same_all(&self.on, &other.on, HistField::matches)
             && self.distributions.matches(&other.distributions)
             && self.limit == other.limit
+            && self.ustack == other.ustack
     }
 
     /// Returns whether triggers with this spec and with `other` can share one histogram. Stricter
@@ -376,6 +385,12 @@ impl Spec {
     /// Returns whether a hit only updates columns: without variables, references and actions.
     fn only_counts(&self) -> bool {
         !self.has_vars() && self.actions.is_empty()
+    }
+
+    /// Returns whether a hit takes the stack of the program.
+    pub fn takes_user_stacks(&self) -> bool {
+        self.all_fields()
+            .any(|field| field.function == Function::UserStack)
     }
 
     /// The clauses by which it makes room for new keys.

@@ -229,6 +229,9 @@ impl<'a> Draft<'a> {
             Argument::Field(at) => VarRef::of_field_var(&self.spec.field_vars[*at], qualifier),
             Argument::Other(found) => found.reference(qualifier),
         }?;
+        if var.kind == ValueKind::UserStack {
+            return Err(self.trigger.own_error(HintText::UserStackParam, culprit));
+        }
         if !field.is_some_and(|field| field.takes(&var.type_, var.size, var.c_signed, var.kind)) {
             return Ok(None);
         }

@@ -55,7 +55,7 @@ impl SynthField {
         }
         match (self.kind, kind) {
             (ValueKind::Stack, ValueKind::Stack) => true,
-            (ValueKind::Stack, _) | (_, ValueKind::Stack) => false,
+            (ValueKind::Stack, _) | (_, ValueKind::Stack | ValueKind::UserStack) => false,
             _ if self.type_[..] == *type_ => true,
             // C would store the address of the string as the number.
             (ValueKind::Number, ValueKind::Text) => false,

@@ -21,6 +21,8 @@ pub enum ValueKind {
     Text,
     /// Return addresses.
     Stack,
+    /// Words of a program's stack.
+    UserStack,
     /// An internet address.
     Address,
 }

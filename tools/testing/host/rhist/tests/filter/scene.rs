@@ -262,6 +262,10 @@ impl Context for Scene {
         unreachable!()
     }
 
+    fn user_stack(&self, _: PreemptOff<'_>, _: usize, _: &mut Stack) {
+        unreachable!()
+    }
+
     fn comm(&self) -> [u8; 16] {
         self.comm
     }

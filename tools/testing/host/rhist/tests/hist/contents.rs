@@ -234,6 +234,10 @@ impl Context for Memory<'_> {
 
     fn stack(&self, _: PreemptOff<'_>, _: &mut Stack) {}
 
+    fn user_stack(&self, _: PreemptOff<'_>, _: usize, _: &mut Stack) {
+        unreachable!()
+    }
+
     fn comm(&self) -> [u8; 16] {
         [0; 16]
     }

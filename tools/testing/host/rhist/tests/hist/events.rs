@@ -312,6 +312,10 @@ impl Context for Then<'_> {
         to.extend(STACK);
     }
 
+    fn user_stack(&self, _: PreemptOff<'_>, _: usize, _: &mut Stack) {
+        unreachable!()
+    }
+
     fn comm(&self) -> [u8; 16] {
         *self.0
     }

@@ -38,5 +38,6 @@ mod stacks;
 #[path = "../table/mod.rs"]
 mod table;
 mod triggers;
+mod user_stacks;
 mod vars;
 mod world;

@@ -185,6 +185,8 @@ pub(crate) struct Moment {
     pub(crate) time: u64,
     pub(crate) comm: [u8; 16],
     pub(crate) stack: &'static [u64],
+    /// The words of the program's stack.
+    pub(crate) user_stack: &'static [u64],
     /// The id of the current task's control group.
     pub(crate) group: u64,
 }
@@ -195,6 +197,7 @@ pub(crate) const NOW: Moment = Moment {
     time: 1_000_000,
     comm: *b"task\0***********",
     stack: &STACK,
+    user_stack: &[],
     group: 1,
 };
 
@@ -205,6 +208,10 @@ impl Context for Moment {
 
     fn stack(&self, _: PreemptOff<'_>, to: &mut Stack) {
         to.extend(self.stack.iter().copied());
+    }
+
+    fn user_stack(&self, _: PreemptOff<'_>, most: usize, to: &mut Stack) {
+        to.extend(self.user_stack.iter().copied().take(most));
     }
 
     fn comm(&self) -> [u8; 16] {
@@ -854,6 +861,7 @@ fn synth_event(name: &str, fields: &[Typed<'_>]) -> EventDesc {
             ValueKind::Number | ValueKind::Address => (FilterType::Other, field.size),
             ValueKind::Text => (FilterType::DynString, 4),
             ValueKind::Stack => (FilterType::Stacktrace, 4),
+            ValueKind::UserStack => unreachable!("no field is one"),
         };
         described.push((type_, name, 8 + 8 * n as u32, size, field.signed, filter));
     }
