@@ -4,6 +4,8 @@
 
 #![cfg(not(loom))]
 
+#[path = "user_stack/objects.rs"]
+mod objects;
 #[path = "user_stack/table.rs"]
 mod table;
 
@@ -44,6 +46,17 @@ proptest! {
             prop_assert_eq!(Word::new(place, exact).to_u64(), word);
         }
     }
+}
+
+#[test]
+fn an_end_has_a_word() {
+    for end in End::ALL {
+        let word = Word::end(end).to_u64();
+        assert_eq!((Word::as_end(word), Word::place(word)), (Some(end), None));
+        assert_eq!(End::of_number(end.number()), Some(end));
+    }
+    let place = Word::new(Place::Unlisted, false).to_u64();
+    assert_eq!([Word::as_end(place), Word::as_end(0)], [None; 2]);
 }
 
 #[test]

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The table of objects: numbers, files that are held for a while, and rules.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use kernel::error::code::{EEXIST, ENOENT, ENOSPC};
+use rhist::cpu::Cpu;
+use rhist::map::Cpus;
+use rhist::user_stack::{
+    ExecFiles, FileIdentity, Held, Identity, Kind, Machine, Object, ObjectState, Objects, Rule,
+    Rules,
+};
+
+use super::table::Table;
+
+/// Number of references to each file that a test has taken and not put.
+struct Files(Mutex<HashMap<usize, isize>>);
+
+impl Files {
+    fn new() -> &'static Self {
+        Box::leak(Box::new(Self(Mutex::new(HashMap::new()))))
+    }
+
+    fn references(&self, file: usize) -> isize {
+        self.0.lock().unwrap().get(&file).copied().unwrap_or(0)
+    }
+
+    fn add(&self, file: usize, n: isize) {
+        *self.0.lock().unwrap().entry(file).or_default() += n;
+        assert!(self.references(file) >= 0);
+    }
+
+    /// A reference to `file`, as a hit takes it.
+    fn hold(&self, file: usize, fits: bool) -> Held {
+        self.add(file, 1);
+        // SAFETY: The reference is the one from above.
+        unsafe { Held::new(file, fits) }
+    }
+}
+
+impl ExecFiles for Files {
+    unsafe fn get(&self, file: usize) {
+        self.add(file, 1);
+    }
+
+    unsafe fn put(&self, file: usize) {
+        self.add(file, -1);
+    }
+}
+
+const FILE: usize = 0x1000;
+
+fn table(files: &'static Files) -> Objects {
+    Objects::new(Cpus::uniform(2), 1, files).unwrap()
+}
+
+fn identity(inode: u64) -> Identity {
+    Identity::File(FileIdentity {
+        device: 0x0080_0001,
+        inode,
+        generation: 7,
+        size: 4096,
+        changed_ns: 5,
+    })
+}
+
+/// The number that a hit gets, which holds [`FILE`] if that is wanted.
+fn number(objects: &Objects, files: &'static Files, identity: &Identity) -> Option<u32> {
+    let cpu = Cpu::enter(1);
+    objects.number(cpu.preempt(), identity, || files.hold(FILE, true))
+}
+
+fn listed(objects: &Objects) -> Vec<Object> {
+    let mut list = vec![];
+    let add = |object| {
+        list.push(object);
+        Ok(())
+    };
+    objects.for_each(add).unwrap();
+    list
+}
+
+fn rules(rows: u16) -> Rules {
+    let rule = |kind| Rule {
+        kind,
+        fp: 0,
+        ra: 0,
+        cfa: 0,
+    };
+    let table = Table {
+        machine: Machine::X86,
+        rules: vec![rule(Kind::Gap), rule(Kind::Outermost)],
+        first: 0,
+        pages: vec![(0..rows).map(|n| (n, n % 2)).collect()],
+    };
+    table.upload().unwrap()
+}
+
+#[test]
+fn an_identity_has_a_number() {
+    let files = Files::new();
+    let objects = table(files);
+    let Identity::File(file) = identity(1) else {
+        unreachable!()
+    };
+    let identities = [
+        Identity::File(file),
+        Identity::File(FileIdentity { inode: 2, ..file }),
+        Identity::File(FileIdentity {
+            device: 0x0080_0002,
+            ..file
+        }),
+        Identity::File(FileIdentity {
+            generation: 8,
+            ..file
+        }),
+        Identity::File(FileIdentity { size: 8192, ..file }),
+        Identity::File(FileIdentity {
+            changed_ns: 6,
+            ..file
+        }),
+        Identity::Memory {
+            process: 0x0080_0001,
+            space: 1,
+            begin: 7,
+        },
+    ];
+    let version = objects.version();
+    let numbers = identities.map(|identity| number(&objects, files, &identity).unwrap());
+    assert_ne!(objects.version(), version);
+    assert_eq!(
+        identities.map(|identity| number(&objects, files, &identity).unwrap()),
+        numbers
+    );
+    let list = listed(&objects);
+    assert_eq!(list.len(), objects.len());
+    assert_eq!((list[0].number, list[0].identity), (Objects::VDSO, None));
+    for (identity, number) in identities.into_iter().zip(numbers) {
+        let found = list.iter().find(|object| object.number == number).unwrap();
+        assert_eq!(found.identity, Some(identity));
+        assert!(objects.has(number));
+    }
+    assert!(!objects.has(1 + list.iter().map(|object| object.number).max().unwrap()));
+    drop(objects);
+    assert_eq!(files.references(FILE), 0);
+}
+
+/// A hit takes one reference, which is put after ten beats, and another one when somebody wants the
+/// file.
+#[test]
+fn a_file_is_held_for_a_while() {
+    let files = Files::new();
+    let objects = table(files);
+    let first = number(&objects, files, &identity(1)).unwrap();
+    number(&objects, files, &identity(1)).unwrap();
+    assert_eq!(files.references(FILE), 1);
+    assert_eq!(objects.with_file(first, |file| file), Some(FILE));
+    let version = objects.version();
+    for _ in 0..Objects::BEATS_HELD {
+        assert!(objects.beat(|| ()));
+    }
+    assert_eq!((files.references(FILE), objects.version()), (1, version));
+    assert!(!objects.beat(|| ()));
+    assert_eq!(files.references(FILE), 0);
+    assert_ne!(objects.version(), version);
+    assert_eq!(listed(&objects)[1].state, ObjectState::Released);
+
+    // Hits do not hold it again, until it is wanted.
+    number(&objects, files, &identity(1)).unwrap();
+    assert_eq!(files.references(FILE), 0);
+    assert_eq!(objects.with_file(first, |file| file), None);
+    number(&objects, files, &identity(1)).unwrap();
+    assert_eq!(files.references(FILE), 1);
+    assert_eq!(listed(&objects)[1].state, ObjectState::Readable);
+    assert_eq!(objects.with_file(first + 1, |file| file), None);
+}
+
+/// While a hit takes a reference, a hit that interrupts it takes none.
+#[test]
+fn one_hit_holds_a_file() {
+    let files = Files::new();
+    let objects = table(files);
+    let calls = Cell::new(0);
+    let cpu = Cpu::enter(0);
+    let hold = || {
+        calls.set(calls.get() + 1);
+        let inner = || unreachable!("a second reference");
+        objects.number(cpu.preempt(), &identity(1), inner).unwrap();
+        Held::NONE
+    };
+    objects.number(cpu.preempt(), &identity(1), hold).unwrap();
+    // It is tried again if the file could not be held.
+    let hold = || files.hold(FILE, true);
+    objects.number(cpu.preempt(), &identity(1), hold).unwrap();
+    assert_eq!((calls.get(), files.references(FILE)), (1, 1));
+}
+
+/// A reference to another file is put at the next beat, and nobody reads that file.
+#[test]
+fn a_mapping_may_change_while_its_file_is_held() {
+    let files = Files::new();
+    let objects = table(files);
+    let hit = |fits| {
+        let cpu = Cpu::enter(0);
+        let hold = || files.hold(FILE, fits);
+        objects.number(cpu.preempt(), &identity(1), hold).unwrap()
+    };
+    let number = hit(false);
+    assert_eq!(files.references(FILE), 1);
+    assert_eq!(objects.with_file(number, |file| file), None);
+    objects.beat(|| ());
+    assert_eq!(files.references(FILE), 0);
+    hit(true);
+    assert_eq!(objects.with_file(number, |file| file), Some(FILE));
+}
+
+#[test]
+fn rules_are_written_once_and_within_the_limit() {
+    let files = Files::new();
+    let objects = table(files);
+    let [first, second] = [1, 2].map(|inode| number(&objects, files, &identity(inode)).unwrap());
+    let rule = |number| {
+        let cpu = Cpu::enter(0);
+        objects.rule(cpu.preempt(), number, 1)
+    };
+    let size = rules(100).size();
+    let most = 2 * size;
+    assert_eq!(rule(first), None);
+    let version = objects.version();
+    objects.set_rules(first, rules(100), most).unwrap();
+    assert_ne!(objects.version(), version);
+    assert_eq!(rule(first).unwrap().kind, Kind::Outermost);
+    assert_eq!(objects.set_rules(first, rules(100), most), Err(EEXIST));
+    assert_eq!(objects.set_rules(second, rules(101), most), Err(ENOSPC));
+    assert_eq!(objects.set_rules(9999, rules(1), most), Err(ENOENT));
+    assert_eq!((rule(second), objects.bytes()), (None, size));
+    objects.set_rules(Objects::VDSO, rules(100), most).unwrap();
+    assert_eq!(rule(Objects::VDSO).unwrap().kind, Kind::Outermost);
+    let ruled = ObjectState::Ruled {
+        rows: 100,
+        bytes: size,
+        readable: false,
+    };
+    assert_eq!(listed(&objects)[0].state, ruled);
+}
+
+/// More objects than have numbers are counted.
+#[test]
+fn too_many_objects() {
+    let files = Files::new();
+    let objects = table(files);
+    let mut numbers = std::collections::HashSet::new();
+    for inode in 0..Objects::MAX as u64 {
+        let number = number(&objects, files, &identity(inode)).unwrap();
+        assert!(number > 0 && number < rhist::user_stack::Word::NUMBERS);
+        assert!(numbers.insert(number));
+    }
+    assert_eq!(number(&objects, files, &identity(u64::MAX)), None);
+    assert_eq!(objects.lost(), 1);
+    assert_eq!(objects.len(), 1 + Objects::MAX);
+    for _ in 0..=Objects::BEATS_HELD {
+        objects.beat(|| ());
+    }
+    assert_eq!(files.references(FILE), 0);
+}
