@@ -56,7 +56,7 @@ pub trait Program {
     const MACHINE: Machine;
 
     /// The bits of a return address that are its address; the others authenticate it.
-    const CODE: u64;
+    fn code(&self) -> u64;
 
     /// The executable mapping that an address is in. Fails with [`End::Astray`] if it is in none,
     /// or [`End::Changing`].
@@ -229,7 +229,7 @@ impl<'a, P: Program> Walk<'a, P> {
                 self.read_of_frame(cfa, words, sp.saturating_sub(red_zone))?
             }
         };
-        if ra & P::CODE == 0 {
+        if ra & self.program.code() == 0 {
             return Err(End::Whole);
         }
         self.return_to(ra, cfa, fp);
@@ -252,7 +252,7 @@ impl<'a, P: Program> Walk<'a, P> {
         }
         let caller = self.read(fp)?;
         let ra = self.read(fp.wrapping_add(8))?;
-        if ra & P::CODE == 0 {
+        if ra & self.program.code() == 0 {
             return Err(outermost);
         }
         self.return_to(ra, fp.wrapping_add(16), caller);
@@ -305,7 +305,7 @@ impl<'a, P: Program> Walk<'a, P> {
     /// Sets the registers that the caller has when it runs again.
     fn return_to(&mut self, ra: u64, sp: u64, fp: u64) {
         self.registers = Registers {
-            ip: ra & P::CODE,
+            ip: ra & self.program.code(),
             sp,
             fp,
             // The caller has stored its link register, so its value is not known here.

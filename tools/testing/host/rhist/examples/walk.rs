@@ -180,7 +180,10 @@ mod live {
 
     impl Program for Live {
         const MACHINE: Machine = Machine::X86;
-        const CODE: u64 = u64::MAX;
+
+        fn code(&self) -> u64 {
+            u64::MAX
+        }
 
         fn mapping(&mut self, address: u64) -> Result<Mapping, End> {
             let area = self.areas.iter().find(|area| area.range.contains(&address));

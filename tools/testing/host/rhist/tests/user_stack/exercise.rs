@@ -89,7 +89,10 @@ struct Victim<'a, const ARM: bool> {
 
 impl<const ARM: bool> Program for Victim<'_, ARM> {
     const MACHINE: Machine = if ARM { Machine::Arm64 } else { Machine::X86 };
-    const CODE: u64 = if ARM { (1 << 48) - 1 } else { u64::MAX };
+
+    fn code(&self) -> u64 {
+        if ARM { (1 << 48) - 1 } else { u64::MAX }
+    }
 
     fn mapping(&mut self, address: u64) -> Result<Mapping, End> {
         let place = Place::File {
