@@ -62,6 +62,7 @@
 #include "tracefs/tracefs.h"
 #include "user_event.h"
 #include "user_mm.h"
+#include "user_stack.h"
 
 /* Macros that bindgen cannot read. */
 static const int RHIST_RING_BUFFER_ALL_CPUS = RING_BUFFER_ALL_CPUS;

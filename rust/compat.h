@@ -133,6 +133,36 @@ static inline int vma_start_write_killable(struct vm_area_struct *vma)
 #endif
 
 /*
+ * Whether a VMA that is found without a lock is freed only after a grace period; and all files,
+ * for which backing files of overlayfs are the exception here.
+ */
+#define RHIST_VMAS_STAY			IS_ENABLED(CONFIG_PER_VMA_LOCK)
+#define RHIST_FILES_STAY		false
+/* Take a reference to a file, unless the last one was put. */
+#define rhist_file_try_get(file)	atomic_long_inc_not_zero(&(file)->f_count)
+
+/* Begin to read mappings without mmap_lock; false if somebody has it for writing (6.14). */
+static inline bool mmap_lock_speculate_try_begin(struct mm_struct *mm, unsigned int *seq)
+{
+#ifdef CONFIG_PER_VMA_LOCK
+	*seq = raw_read_seqcount(&mm->mm_lock_seq);
+	return !(*seq & 1);
+#else
+	return false;
+#endif
+}
+
+/* Return whether somebody has had mmap_lock for writing since. */
+static inline bool mmap_lock_speculate_retry(struct mm_struct *mm, unsigned int seq)
+{
+#ifdef CONFIG_PER_VMA_LOCK
+	return read_seqcount_retry(&mm->mm_lock_seq, seq);
+#else
+	return true;
+#endif
+}
+
+/*
  * A dentry that stays in a directory has one more reference, which simple_recursive_removal() puts.
  */
 static inline void d_make_persistent(struct dentry *dentry, struct inode *inode)
@@ -279,6 +309,9 @@ static inline int rhist_vfs_mkdir(struct mnt_idmap *idmap, struct dentry *dir, s
 /* Whether a hit of a system call's event reads user memory. */
 #define rhist_reads_user_memory(meta)	((meta)->user_mask)
 #define RHIST_LOOKUP_SHARED		true
+#define RHIST_VMAS_STAY			true
+#define RHIST_FILES_STAY		true
+#define rhist_file_try_get(file)	file_ref_get(&(file)->f_ref)
 #define rhist_fprobe_regs		ftrace_regs
 #define rhist_fprobe_argument(regs, n)	ftrace_regs_get_argument(regs, n)
 #define rhist_fprobe_return_value(regs)	ftrace_regs_get_return_value(regs)

@@ -34,3 +34,4 @@ pub(crate) mod tracefs;
 pub(crate) mod user;
 pub(crate) mod user_event;
 pub(crate) mod user_mm;
+pub(crate) mod user_stack;

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a hit needs to walk the stack of the running program: its registers, its mappings, its
+ * memory.
+ *
+ * A hit takes no lock, so a mapping may be changed or removed while it is looked at. What was read
+ * is thrown away then, but the pointers on the way to it have to be good until then:
+ *
+ * - The mm is that of the running task, which cannot leave it before the hit ends.
+ * - A VMA that was found in the mm's tree is removed from it after the hit began, so it is freed
+ *   after preemption is on again (7.2: or becomes another VMA).
+ * - A VMA has a reference to its file until it was removed. A file that is freed becomes another
+ *   file at most, until preemption is on. On 6.12 that does not hold for backing files, of
+ *   overlayfs: they are freed at once, so files are read without faults there.
+ * - A file has had an inode that was in use after the hit began. All file systems of the kernel
+ *   free an inode after a grace period, but others need not, so inodes are read without faults.
+ *
+ * Pages that a VMA maps do not matter here: they are read as copy_from_user_nofault() does.
+ *
+ * mtree_load() has a tracepoint, and the other functions that are called here may be traced, too. A
+ * hit of theirs would walk the stack again, and so on. So one stack at a time is walked in each
+ * context: between rhist_user_begin() and rhist_user_end(), another one does not begin.
+ */
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/mmap_lock.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/sched/task_stack.h>
+#include <linux/uaccess.h>
+
+#include "compat.h"
+#include "memory.h"
+#include "user_stack.h"
+
+#if defined(CONFIG_UML)
+#define fp_of(regs)		PT_REGS_BP(regs)
+#define lr_of(regs)		0
+#define is_foreign(regs)	false
+#define CODE			U64_MAX
+/* Where arch/x86/um/vdso/vma.c maps it. */
+#define vdso_of(mm)		(TASK_SIZE - PAGE_SIZE)
+#elif defined(CONFIG_X86_64)
+#include <asm/cpu_entry_area.h>
+#include <asm/cpufeature.h>
+#include <asm/processor.h>
+#define fp_of(regs)		((regs)->bp)
+#define lr_of(regs)		0
+#define is_foreign(regs)	(!user_64bit_mode(regs) || test_thread_flag(TIF_ADDR32))
+#define CODE			U64_MAX
+#define vdso_of(mm)		((unsigned long)READ_ONCE((mm)->context.vdso))
+#elif defined(CONFIG_ARM64)
+#define fp_of(regs)		((regs)->regs[29])
+#define lr_of(regs)		((regs)->regs[30])
+#define is_foreign(regs)	compat_user_mode(regs)
+/* What ptrauth_user_pac_mask() leaves, without the tag in the highest byte. */
+#define CODE			(TASK_SIZE_64 - 1)
+#define vdso_of(mm)		((unsigned long)READ_ONCE((mm)->context.vdso))
+#endif
+
+#if defined(CONFIG_X86_64) && !defined(CONFIG_UML)
+
+static __always_inline bool in_entry_area(unsigned long address)
+{
+	return address - CPU_ENTRY_AREA_BASE < CPU_ENTRY_AREA_MAP_SIZE;
+}
+
+/*
+ * Return whether the kernel has stored the registers of the program. It stores them before it
+ * enables interrupts, and its code for that cannot be probed. Only an NMI may come before: on its
+ * own stack, which is in the entry area. (If it interrupts the program itself, it has that of the
+ * task.) The processor has put the interrupted stack pointer at the end of it.
+ *
+ * Perf checks that, too (perf_get_regs_user()), but only for interrupts of the system call's entry
+ * behind the change of stacks. Before that, the stack is the program's or one of the entry area,
+ * and what is stored is from the entry before.
+ */
+static __always_inline bool are_stored(const struct pt_regs *regs)
+{
+	unsigned long here = current_stack_pointer, end, before;
+
+	if (likely(!in_entry_area(here)))
+		return true;
+	/* With FRED, the end is not known here. */
+	if (cpu_feature_enabled(X86_FEATURE_FRED))
+		return false;
+	end = this_cpu_read(cpu_tss_rw.x86_tss.ist[IST_INDEX_NMI]);
+	if (end - here > EXCEPTION_STKSZ)
+		return false;
+	before = ((const unsigned long *)end)[-2];
+	if (before < TASK_SIZE_MAX || in_entry_area(before))
+		return false;
+	return before <= (unsigned long)&regs->bp || before > (unsigned long)(regs + 1);
+}
+
+#else
+
+/* Interrupts are off until then, and NMIs do not come, or are masked. */
+#define are_stored(regs)	true
+
+#endif
+
+/* A bit for each context in which a stack is being walked. */
+static DEFINE_PER_CPU(unsigned char, walking);
+
+/*
+ * Begin a walk. For RHIST_USER_RUNS, fill @program with the registers of the running program when
+ * it entered the kernel or was interrupted; rhist_user_end() has to follow in this hit. Otherwise,
+ * there is nothing to walk. Any context, NMI included, with preemption off.
+ */
+notrace enum rhist_user_state rhist_user_begin(struct rhist_user *program)
+{
+	struct task_struct *task = current;
+	struct pt_regs *regs = task_pt_regs(task);
+	unsigned char context, contexts;
+	u64 word;
+
+	if (!task->mm || task->flags & (PF_KTHREAD | PF_USER_WORKER))
+		return RHIST_USER_NONE;
+	if (!are_stored(regs))
+		return RHIST_USER_ENTERING;
+	/* Before its first program, a task has other registers there. */
+	if (!user_mode(regs))
+		return RHIST_USER_NONE;
+	if (is_foreign(regs))
+		return RHIST_USER_FOREIGN;
+	context = 1 << interrupt_context_level();
+	contexts = __this_cpu_read(walking);
+	if (contexts & context)
+		return RHIST_USER_NESTED;
+	/* A hit that interrupts this restores it. */
+	__this_cpu_write(walking, contexts | context);
+	barrier();
+	*program = (struct rhist_user){
+		.ip = instruction_pointer(regs),
+		.sp = user_stack_pointer(regs),
+		.fp = fp_of(regs),
+		.lr = lr_of(regs),
+		.code = CODE,
+		.space = (unsigned long)task->mm,
+		.process = task->tgid,
+		.context = context,
+	};
+	pagefault_disable();
+	/* An NMI may find the memory of another program here: nmi_uaccess_okay(), not exported. */
+	program->reads = rhist_read_user(&word, program->sp, sizeof(word));
+	return RHIST_USER_RUNS;
+}
+
+/* End a walk that has begun. In the same hit. */
+notrace void rhist_user_end(const struct rhist_user *program)
+{
+	pagefault_enable();
+	barrier();
+	__this_cpu_write(walking, __this_cpu_read(walking) & ~program->context);
+}
+
+/*
+ * Read a word of the program's memory, without faulting it in; false if it is not there. While it
+ * is walked.
+ *
+ * Like copy_from_user_nofault(), whose checks rhist_user_begin() has made, but for the address.
+ */
+notrace bool rhist_user_read(const struct rhist_user *program, u64 address, u64 *word)
+{
+	const u64 __user *at = (const u64 __user *)address;
+	u64 value;
+
+	if (unlikely(!program->reads))
+		return rhist_read_user(word, address, sizeof(*word));
+	if (can_do_masked_user_access())
+		at = masked_user_access_begin(at);
+	else if (!user_read_access_begin(at, sizeof(*at)))
+		return false;
+	unsafe_get_user(value, at, fault);
+	user_read_access_end();
+	*word = value;
+	return true;
+fault:
+	user_read_access_end();
+	return false;
+}
+
+/* Get the inode of a file that is or was mapped, and whether a file stays there; false if it cannot be read. */
+static __always_inline bool look_at_file(const struct file *file, const struct inode **inode, bool *stays)
+{
+	fmode_t mode;
+
+	if (RHIST_FILES_STAY) {
+		*inode = READ_ONCE(file->f_inode);
+		*stays = true;
+		return *inode;
+	}
+	if (!rhist_read_kernel(inode, &file->f_inode, sizeof(*inode)) ||
+	    !rhist_read_kernel(&mode, &file->f_mode, sizeof(mode)))
+		return false;
+	*stays = !(mode & FMODE_BACKING);
+	return *inode;
+}
+
+/* Set the identity of the file of a mapping, and return the mapping's kind. */
+static __always_inline enum rhist_user_kind identify(struct rhist_user_mapping *to)
+{
+	/* The fields are close to one another, so they are copied with those in between. */
+	char copy[offsetofend(struct inode, i_generation)] __aligned(__alignof__(struct inode));
+	const struct inode *inode, *from = (const struct inode *)copy;
+	dev_t device;
+
+	static_assert(sizeof(copy) <= 256 && offsetof(struct inode, i_sb) < sizeof(copy) &&
+		      offsetof(struct inode, i_ino) < sizeof(copy) &&
+		      offsetof(struct inode, i_size) < sizeof(copy) &&
+		      offsetof(struct inode, i_mtime_nsec) < sizeof(copy));
+	if (!look_at_file(to->file, &inode, &to->stays) ||
+	    !rhist_read_kernel(copy, inode, sizeof(copy)) ||
+	    !rhist_read_kernel(&device, &from->i_sb->s_dev, sizeof(device)))
+		return RHIST_USER_CHANGING;
+	if (!S_ISREG(from->i_mode))
+		return RHIST_USER_MEMORY;
+	to->identity = (struct rhist_user_file){
+		.inode = from->i_ino,
+		.size = from->i_size,
+		.changed_ns = from->i_mtime_sec * NSEC_PER_SEC + from->i_mtime_nsec,
+		.device = device,
+		.generation = from->i_generation,
+	};
+	return RHIST_USER_FILE;
+}
+
+/* Look at the mapping of an address. What it finds may be of several mappings. */
+static noinline notrace enum rhist_user_kind look(struct mm_struct *mm, unsigned long address,
+						  struct rhist_user_mapping *to)
+{
+	struct vm_area_struct *vma = vma_lookup(mm, address);
+	bool anonymous;
+
+	if (!vma || !(READ_ONCE(vma->vm_flags) & VM_EXEC))
+		return RHIST_USER_ASTRAY;
+	*to = (struct rhist_user_mapping){
+		.begin = READ_ONCE(vma->vm_start),
+		.end = READ_ONCE(vma->vm_end),
+		.offset = (u64)READ_ONCE(vma->vm_pgoff) << PAGE_SHIFT,
+		.file = READ_ONCE(vma->vm_file),
+	};
+	if (address < to->begin || address >= to->end)
+		return RHIST_USER_CHANGING;
+	anonymous = !READ_ONCE(vma->vm_ops);
+	if (to->file && !anonymous)
+		return identify(to);
+	if (!to->file && !anonymous && to->begin - to->offset == vdso_of(mm))
+		return RHIST_USER_VDSO;
+	return RHIST_USER_MEMORY;
+}
+
+static __always_inline bool are_same(const struct rhist_user_mapping *one, const struct rhist_user_mapping *other)
+{
+	return one->begin == other->begin && one->end == other->end && one->offset == other->offset &&
+	       one->file == other->file && one->identity.inode == other->identity.inode &&
+	       one->identity.size == other->identity.size &&
+	       one->identity.changed_ns == other->identity.changed_ns &&
+	       one->identity.device == other->identity.device &&
+	       one->identity.generation == other->identity.generation;
+}
+
+/*
+ * Find the executable mapping of an address of the running program. While that is walked.
+ *
+ * If nobody has locked the mappings for writing meanwhile, what was read is right. Else it has to
+ * be the same twice. The task that writes may be the running one: then nothing changes, though the
+ * tree may be between two states. It is always one that can be searched, since page faults search
+ * it without that lock.
+ *
+ * mtree_load() begins anew when a node on its way was replaced meanwhile. That takes a writer a
+ * thousand instructions, and the hit some ten for a node: so it does not begin often. A writer that
+ * the hit has interrupted has put the new node in its place before it marks the old one.
+ */
+notrace enum rhist_user_kind rhist_user_mapping(u64 address, struct rhist_user_mapping *to)
+{
+	struct mm_struct *mm = current->mm;
+	struct rhist_user_mapping again;
+	enum rhist_user_kind kind;
+	unsigned int seq;
+	bool calm;
+
+	if (!RHIST_VMAS_STAY)
+		return RHIST_USER_CHANGING;
+	calm = mmap_lock_speculate_try_begin(mm, &seq);
+	kind = look(mm, address, to);
+	if (likely(calm && !mmap_lock_speculate_retry(mm, seq)))
+		return kind;
+	smp_rmb();
+	if (look(mm, address, &again) != kind)
+		return RHIST_USER_CHANGING;
+	if (kind == RHIST_USER_ASTRAY)
+		return kind;
+	/* Where not all files stay, one that was not in use when it was looked at may be gone. */
+	to->stays &= RHIST_FILES_STAY;
+	return are_same(to, &again) ? kind : RHIST_USER_CHANGING;
+}
+
+/*
+ * Take a reference to the file of a RHIST_USER_FILE, for fput() in task context; NULL if that is
+ * not possible now. Sets @fits if it is the file of the mapping, which may be another one by now:
+ * the caller has the reference nevertheless. In the hit that has found the mapping, while its
+ * program is walked.
+ *
+ * On 6.12, never of a backing file: see above. If the sequence count has not changed, the file was
+ * in use when its mode said that it is none.
+ */
+notrace struct file *rhist_user_hold(const struct rhist_user_mapping *mapping, bool *fits)
+{
+	struct file *file = mapping->file;
+	struct rhist_user_mapping now;
+
+	if (!mapping->stays || !rhist_file_try_get(file))
+		return NULL;
+	*fits = rhist_user_mapping(mapping->begin, &now) == RHIST_USER_FILE && are_same(mapping, &now);
+	return file;
+}
+
+/* Take another reference to a file. Any context; the caller has one. */
+void rhist_user_file_get(struct file *file)
+{
+	get_file(file);
+}
