@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Stacks of programs: this program calls the kernel from functions with frame pointers, which need
+ * no rules, and from code that leads nowhere. It knows where its functions return to, and compares
+ * that with keys, variables and saved fields.
+ */
+#define _GNU_SOURCE
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/sysmacros.h>
+
+#include "tracing.h"
+
+#define EVENT "syscalls/sys_enter_getpgid"
+
+/* A function with a frame pointer, also where its callers have none. */
+#define FRAMED __attribute__((noinline, noclone, optimize("no-omit-frame-pointer")))
+
+/* Where the chain of functions is: the instruction behind the system call, then return addresses. */
+static uintptr_t chain[4];
+
+/* Calls getpgid() by an instruction of its own. Stores the address behind that. */
+FRAMED static long call_kernel(void)
+{
+	uintptr_t behind;
+	long result;
+
+#ifdef __aarch64__
+	register long number __asm__("x8") = SYS_getpgid, argument __asm__("x0") = 0;
+
+	__asm__ volatile("adr %1, 1f\n\tsvc #0\n1:" : "+r"(argument), "=&r"(behind) : "r"(number) : "memory");
+	result = argument;
+#else
+	__asm__ volatile("lea 1f(%%rip), %1\n\tsyscall\n1:"
+			 : "=a"(result), "=&r"(behind) : "0"(SYS_getpgid), "D"(0) : "rcx", "r11", "memory");
+#endif
+	chain[0] = behind;
+	chain[1] = (uintptr_t)__builtin_return_address(0);
+	return result;
+}
+
+FRAMED static long inner(void)
+{
+	long result = call_kernel();
+
+	chain[2] = (uintptr_t)__builtin_return_address(0);
+	return result;
+}
+
+FRAMED static long outer(void)
+{
+	long result = inner();
+
+	chain[3] = (uintptr_t)__builtin_return_address(0);
+	return result;
+}
+
+/* A mapping of this process. */
+struct mapping {
+	uintptr_t begin, end;
+	unsigned long offset, inode;
+	unsigned int major, minor;
+	char path[PATH_MAX];
+};
+
+/* Finds the mapping of an address. */
+static struct mapping mapping_of(uintptr_t address)
+{
+	struct mapping found = { 0 };
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[PATH_MAX + 128];
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		struct mapping one = { 0 };
+
+		if (sscanf(line, "%lx-%lx %*s %lx %x:%x %lu %4095[^\n]", &one.begin, &one.end, &one.offset,
+			   &one.major, &one.minor, &one.inode, one.path) >= 6 &&
+		    address >= one.begin && address < one.end)
+			found = one;
+	}
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+/*
+ * Returns the line of user_objects/list for the file of a mapping, from its number on; NULL if it
+ * has none. The caller frees it.
+ */
+static char *listed(const struct mapping *mapping)
+{
+	char *list = slurp(pathf("%s/user_objects/list", tracing_dir())), *found = NULL;
+	char wanted[128];
+
+	snprintf(wanted, sizeof(wanted), " file %u:%u %lu ", mapping->major, mapping->minor, mapping->inode);
+	for (char *line = list; line && *line && !found; line += strcspn(line, "\n"), line += *line == '\n') {
+		size_t len = strcspn(line, "\n");
+		char *at = memmem(line, len, wanted, strlen(wanted));
+
+		if (at)
+			found = strndup(line, len);
+	}
+	free(list);
+	return found;
+}
+
+/* Returns the number of the object of a mapping, or -1. */
+static long object_of(const struct mapping *mapping)
+{
+	char *line = listed(mapping);
+	long number = line ? strtol(line, NULL, 10) : -1;
+
+	free(line);
+	return number;
+}
+
+/* Writes the words of the chain, separated by `gap`. The caller frees it. */
+static char *expected(const char *gap)
+{
+	struct mapping mapping = mapping_of(chain[0]);
+	long object = object_of(&mapping);
+	char *text = NULL;
+	size_t len;
+	FILE *to = open_memstream(&text, &len);
+
+	for (unsigned int i = 0; i < sizeof(chain) / sizeof(*chain); i++)
+		fprintf(to, "%s%ld+%#lx", i ? gap : "", object,
+			(unsigned long)(chain[i] - mapping.begin + mapping.offset));
+	fclose(to);
+	return text;
+}
+
+/* Adds a trigger for this process. */
+static void add(const char *text)
+{
+	add_trigger(EVENT, pathf("%s if common_pid == %d", text, getpid()));
+}
+
+/* Says what was expected, and what was there instead. */
+static void differ(const char *expected, const char *got)
+{
+	note("expected:\n%s\ngot:\n%s", expected, got ? got : "nothing");
+}
+
+static char *read_hist(void)
+{
+	return slurp(in_event(EVENT, "hist"));
+}
+
+static void remove_all(void)
+{
+	truncate_file(in_event(EVENT, "trigger"));
+}
+
+/* Counts a text in another one. */
+static int times(const char *text, const char *wanted)
+{
+	int n = 0;
+
+	for (const char *at = text; at && (at = strstr(at, wanted)); at++)
+		n++;
+	return n;
+}
+
+static void with_frame_pointers(void)
+{
+	char *text, *words, *row;
+
+	add("hist:keys=common_ustack");
+	for (int i = 0; i < 3; i++)
+		outer();
+	text = read_hist();
+	words = expected("\n         ");
+	ok(asprintf(&row, "{ common_ustack:\n         %s\n", words) > 0 && text && times(text, row) == 1 &&
+	   strstr(text, "hitcount:          3"), "a stack by frame pointers is a key");
+	if (!text || !strstr(text, row))
+		differ(row, text);
+	ok(text && times(text, "\n         (") == 1, "and says how it ended");
+	free(text);
+	free(row);
+	remove_all();
+
+	add("hist:keys=common_ustack,common_pid");
+	outer();
+	text = read_hist();
+	ok(text && times(text, words) == 1, "beside another key");
+	free(text);
+	remove_all();
+
+	add("hist:keys=common_ustack:ustack(2)");
+	outer();
+	text = read_hist();
+	*strchr(strchr(words, '\n') + 1, '\n') = 0;
+	ok(asprintf(&row, "{ common_ustack:\n         %s\n}", words) > 0 && text && strstr(text, row),
+	   "ustack(2) has two words, and no end");
+	if (!text || !strstr(text, row))
+		differ(row, text);
+	free(text);
+	free(row);
+	free(words);
+	remove_all();
+
+	words = expected(";");
+	add("hist:keys=common_pid:n=common_timestamp:s=common_ustack:onmax($n).save(common_ustack)");
+	outer();
+	text = read_hist();
+	ok(text && strstr(text, words), "saved");
+	if (!text || !strstr(text, words))
+		differ(words, text);
+	free(text);
+	text = slurp(in_event(EVENT, "hist_jsonl"));
+	ok(text && times(text, "{\"ustack\":[{\"object\":") == 2, "in a variable");
+	free(text);
+	free(words);
+	remove_all();
+}
+
+/* The same stack has the same words in a child, and after it. */
+static void of_all_processes(void)
+{
+	char *text, *words;
+	int status;
+
+	add_trigger(EVENT, pathf("hist:keys=common_ustack if common_comm == \"ustack\""));
+	outer();
+	for (int i = 0; i < 2; i++) {
+		pid_t child = fork();
+
+		if (!child) {
+			outer();
+			_exit(0);
+		}
+		waitpid(child, &status, 0);
+	}
+	text = read_hist();
+	words = expected("\n         ");
+	/* All of them return to their caller's loop from different places. */
+	*strrchr(words, '\n') = 0;
+	ok(text && times(text, words) == 2 && strstr(text, "hitcount:          2"), "children have the words of their parent");
+	if (!text || times(text, words) != 2)
+		differ(words, text);
+	free(text);
+	free(words);
+	remove_all();
+}
+
+/* Calls the kernel with another frame pointer, and maybe another stack pointer. */
+FRAMED static void call_from(uintptr_t fp, uintptr_t sp)
+{
+#ifdef __aarch64__
+	__asm__ volatile("mov x20, x29\n\tmov x21, sp\n\tmov x29, %0\n\tmov sp, %1\n\tmov x0, #0\n\tmov x8, %2\n\tsvc #0\n\t"
+			 "mov x29, x20\n\tmov sp, x21"
+			 : : "r"(fp), "r"(sp ? sp : (uintptr_t)__builtin_frame_address(0) - 256), "r"((long)SYS_getpgid)
+			 : "x0", "x8", "x20", "x21", "memory");
+#else
+	__asm__ volatile("mov %%rbp, %%r12\n\tmov %%rsp, %%r13\n\ttest %1, %1\n\tcmovz %%rsp, %1\n\tmov %1, %%rsp\n\t"
+			 "mov %0, %%rbp\n\txor %%edi, %%edi\n\tsyscall\n\tmov %%r12, %%rbp\n\tmov %%r13, %%rsp"
+			 : : "r"(fp), "r"(sp), "a"((long)SYS_getpgid)
+			 : "rcx", "r11", "r12", "r13", "rdi", "cc", "memory");
+#endif
+}
+
+/* Whether a stack of one word and this end was counted. */
+static bool ended(const char *end)
+{
+	char *text = read_hist(), *row;
+	bool found = asprintf(&row, "\n         (%s)\n}", end) > 0 && text && strstr(text, row);
+
+	if (!found)
+		differ(end, text);
+	free(text);
+	free(row);
+	remove_all();
+	return found;
+}
+
+static void that_lead_nowhere(void)
+{
+	uintptr_t *memory = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	/* Above every stack pointer there, and without memory. */
+	uintptr_t hole = (uintptr_t)memory + (1 << 15);
+	char *text;
+
+	munmap((void *)hole, 1 << 15);
+	add("hist:keys=common_ustack");
+	call_from(hole, (uintptr_t)memory + 4096);
+	ok(ended("not in memory"), "a frame pointer to no memory");
+
+	add("hist:keys=common_ustack");
+	call_from((uintptr_t)memory, (uintptr_t)memory + 4096);
+	ok(ended("no rules"), "a frame pointer below the stack pointer");
+
+	/* A return address that is data. */
+	memory[1024] = (uintptr_t)&memory[2048];
+	memory[1025] = (uintptr_t)memory;
+	add("hist:keys=common_ustack");
+	call_from((uintptr_t)&memory[1024], (uintptr_t)&memory[512]);
+	ok(ended("no rules"), "a return address without code");
+
+	/* Each frame is its own caller, and two are each other's. */
+	memory[1024] = (uintptr_t)&memory[1024];
+	memory[1025] = (uintptr_t)that_lead_nowhere + 1;
+	add("hist:keys=common_ustack");
+	call_from((uintptr_t)&memory[1024], (uintptr_t)&memory[512]);
+	ok(ended("no rules"), "a circle of frames");
+
+	/* A stack that is higher than any other. */
+	for (int i = 0; i < 64; i++) {
+		memory[1024 + 2 * i] = (uintptr_t)&memory[1026 + 2 * i];
+		memory[1025 + 2 * i] = (uintptr_t)that_lead_nowhere + 1;
+	}
+	add("hist:keys=common_ustack");
+	call_from((uintptr_t)&memory[1024], (uintptr_t)&memory[512]);
+	text = read_hist();
+	ok(text && times(text, "\n         ") == 31 && !strstr(text, "("), "more frames than are kept");
+	free(text);
+	remove_all();
+
+	for (unsigned int i = 0; i < 4; i++) {
+		static const uintptr_t places[] = { 8, 0x7fffffffeff8, 0xffff800000000000, ~0ul - 7 };
+
+		add("hist:keys=common_ustack");
+		call_from(places[i], places[i] - 64);
+		text = read_hist();
+		ok(text && times(text, "\n         ") == 2 && strstr(text, "\n         ("), "a stack at %#lx",
+		   (unsigned long)places[i]);
+		free(text);
+		remove_all();
+	}
+	munmap(memory, 1 << 15);
+}
+
+/* Code without a file is an object of its process. */
+static void of_generated_code(void)
+{
+	struct mapping mapping;
+	char *text, *list, wanted[64];
+	long object = -1;
+#ifdef __aarch64__
+	static const unsigned int code[] = {
+		/* stp x29, x30, [sp, #-16]!; mov x29, sp; mov x0, #0; mov x8, #155; svc #0; ldp x29, x30, [sp], #16; ret */
+		0xa9bf7bfd, 0x910003fd, 0xd2800000, 0xd2801368, 0xd4000001, 0xa8c17bfd, 0xd65f03c0,
+	};
+	const unsigned long behind = 20;
+#else
+	/* push %rbp; mov %rsp, %rbp; xor %edi, %edi; mov $121, %eax; syscall; pop %rbp; ret */
+	static const unsigned char code[] = {
+		0x55, 0x48, 0x89, 0xe5, 0x31, 0xff, 0xb8, SYS_getpgid, 0, 0, 0, 0x0f, 0x05, 0x5d, 0xc3,
+	};
+	const unsigned long behind = 13;
+#endif
+	char *memory = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memcpy(memory + 4096, code, sizeof(code));
+	mprotect(memory, 8192, PROT_READ | PROT_EXEC);
+	__builtin___clear_cache(memory, memory + 8192);
+	add("hist:keys=common_ustack");
+	((void (*)(void))(memory + 4096))();
+	mapping = mapping_of((uintptr_t)memory + 4096);
+	list = slurp(pathf("%s/user_objects/list", tracing_dir()));
+	snprintf(wanted, sizeof(wanted), " memory - - - - - %d ", getpid());
+	for (char *line = list; line && *line; line += strcspn(line, "\n"), line += *line == '\n')
+		if (memmem(line, strcspn(line, "\n"), wanted, strlen(wanted)))
+			object = strtol(line, NULL, 10);
+	snprintf(wanted, sizeof(wanted), "\n         %ld+%#lx\n", object,
+		 (unsigned long)memory + 4096 + behind - mapping.begin);
+	text = read_hist();
+	ok(object > 0 && text && strstr(text, wanted), "code without a file");
+	if (!text || !strstr(text, wanted))
+		differ(wanted, text);
+	free(text);
+	free(list);
+	remove_all();
+	munmap(memory, 8192);
+}
+
+/* A mapped file is held for some seconds, and not longer. */
+static void that_let_go_of_files(void)
+{
+	char folder[] = "/tmp/ustackXXXXXX", path[PATH_MAX], *line, *self;
+	size_t len;
+	double begin, mounted;
+	int status, error;
+	pid_t child;
+	bool read;
+
+	if (!mkdtemp(folder) || mount("ustack", folder, "tmpfs", 0, NULL)) {
+		ok(false, "a file system: %s", strerror(errno));
+		return;
+	}
+	snprintf(path, sizeof(path), "%s/ustack", folder);
+	self = slurp_len("/proc/self/exe", &len);
+	error = put_len(path, O_CREAT, self, len);
+	chmod(path, 0700);
+	add_trigger(EVENT, "hist:keys=common_ustack if common_comm == \"ustack\"");
+	begin = now();
+	child = fork();
+	if (!child) {
+		execl(path, "ustack", "--call", NULL);
+		_exit(1);
+	}
+	waitpid(child, &status, 0);
+	ok(!error && !status, "a program on it has run");
+	struct stat file;
+	struct mapping mapping = { 0 };
+
+	stat(path, &file);
+	mapping.major = major(file.st_dev);
+	mapping.minor = minor(file.st_dev);
+	mapping.inode = file.st_ino;
+	line = listed(&mapping);
+	ok(line && strstr(line, "readable"), "its file can be read when it has ended");
+	if (line) {
+		size_t got;
+		char *image = slurp_len(pathf("%s/user_objects/%ld/image", tracing_dir(), object_of(&mapping)), &got);
+
+		read = image && got == len && !memcmp(image, self, len);
+		ok(read, "and is the program: %s", image ? "" : strerror(errno));
+		free(image);
+	}
+	free(line);
+	ok(umount(folder) && errno == EBUSY, "its file system is in use");
+	while ((error = umount(folder)) && errno == EBUSY && now() - begin < 60)
+		sleep_ms(100);
+	mounted = now() - begin;
+	ok(!error && mounted < 13, "for %.1f seconds", mounted);
+	rmdir(folder);
+	free(self);
+	remove_all();
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && !strcmp(argv[1], "--call"))
+		return outer() < 0;
+	tap_begin();
+	if (testing_c()) {
+		skip("this is not rhist", "stacks of programs");
+		finish();
+	}
+	open_kernel_log();
+	with_frame_pointers();
+	of_all_processes();
+	that_lead_nowhere();
+	of_generated_code();
+	that_let_go_of_files();
+	char *report = kernel_report();
+
+	ok(!report, "no report of the kernel");
+	if (report)
+		note("%s", report);
+	finish();
+}
