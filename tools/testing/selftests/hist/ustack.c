@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -380,6 +381,114 @@ static void of_generated_code(void)
 	munmap(memory, 8192);
 }
 
+/* Maps and unmaps code, until it is told to end. */
+static void *change_mappings(void *end)
+{
+	while (!__atomic_load_n((bool *)end, __ATOMIC_RELAXED)) {
+		char *memory = mmap(NULL, 1 << 16, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		mprotect(memory + 4096, 4096, PROT_READ | PROT_EXEC);
+		munmap(memory, 1 << 16);
+	}
+	return NULL;
+}
+
+/* While other threads change the mappings, a stack is right as far as it goes. */
+static void of_changing_mappings(void)
+{
+	int calls = repeats(20000, 5000, 1000000), right = 0, all = 0;
+	pthread_t threads[2];
+	char *text, *words;
+	bool end = false;
+
+	add_trigger(EVENT, pathf("hist:keys=common_ustack if common_pid == %d", getpid()));
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, change_mappings, &end);
+	for (int i = 0; i < calls; i++)
+		outer();
+	__atomic_store_n(&end, true, __ATOMIC_RELAXED);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	text = read_hist();
+	words = expected("\n         ");
+	for (char *row = text; row && (row = strstr(row, "{ common_ustack:\n         ")); ) {
+		char *first = row + strlen("{ common_ustack:\n         "), *behind = strstr(first, "\n}"), *cut = behind;
+		int hits = 0;
+
+		if (!behind || sscanf(behind, "\n} hitcount: %d", &hits) != 1)
+			break;
+		/* Up to the last line, which says how it ended. */
+		for (*behind = 0; cut > first && cut[-1] != '\n'; cut--)
+			;
+		all += hits;
+		if (!strncmp(first, words, strlen(words)) ||
+		    (!strcmp(cut, "(mapping in change)") &&
+		     (cut == first || !strncmp(first, words, cut - first - 1))))
+			right += hits;
+		else
+			differ(words, first);
+		row = behind + 1;
+	}
+	ok(all == calls && right == calls, "%d stacks of %d while mappings change", right, calls);
+	note("%d in change", times(text, "(mapping in change)"));
+	free(text);
+	free(words);
+	remove_all();
+}
+
+/* A hit that a walk causes, by the events of the tree of mappings, takes no stack. */
+static void in_themselves(void)
+{
+	const char *event = "maple_tree/ma_read";
+	char *text;
+
+	if (access(in_event(event, "trigger"), F_OK)) {
+		skip("this kernel has no such event", "a hit in a walk");
+		return;
+	}
+	add_trigger(event, "hist:keys=common_ustack:size=128");
+	add("hist:keys=common_ustack");
+	for (int i = 0; i < 100; i++)
+		outer();
+	text = slurp(in_event(event, "hist"));
+	ok(text && strstr(text, "\n         (nested)\n"), "a hit in a walk takes no stack");
+	free(text);
+	truncate_file(in_event(event, "trigger"));
+	text = read_hist();
+	ok(text && strstr(text, "hitcount:        100"), "and the walk goes on");
+	free(text);
+	remove_all();
+}
+
+/* Threads of the kernel, and programs of 32 bits, have no such stacks. */
+static void of_others(void)
+{
+	const char *event = "workqueue/workqueue_execute_start", *caller = pathf("%s/caller32", getenv("OUT") ?: ".");
+	char *text;
+	int status;
+
+	add_trigger(event, "hist:keys=common_ustack");
+	for (int i = 0; i < 50; i++) {
+		sync();
+		sleep_ms(20);
+	}
+	text = slurp(in_event(event, "hist"));
+	ok(text && times(text, "{ common_ustack") == 1 && strstr(text, "{ common_ustack:\n         (no program)\n}"),
+	   "a thread of the kernel has no program");
+	free(text);
+	truncate_file(in_event(event, "trigger"));
+
+	if (access(caller, X_OK) || user_mode_linux()) {
+		skip("they cannot run here", "programs of 32 bits are foreign");
+		return;
+	}
+	add_trigger(EVENT, "hist:keys=common_ustack if common_comm == \"caller32\"");
+	status = system(pathf("%s getpgid 0 >/dev/null", caller));
+	if (status)
+		note("caller32: %d", status);
+	ok(ended("foreign"), "programs of 32 bits are foreign");
+}
+
 /* A mapped file is held for some seconds, and not longer. */
 static void that_let_go_of_files(void)
 {
@@ -449,6 +558,9 @@ int main(int argc, char **argv)
 	of_all_processes();
 	that_lead_nowhere();
 	of_generated_code();
+	of_others();
+	of_changing_mappings();
+	in_themselves();
 	that_let_go_of_files();
 	char *report = kernel_report();
 
