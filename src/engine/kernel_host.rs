@@ -229,7 +229,17 @@ impl<'a> Host for KernelHost<'a> {
     }
 
     fn tend(&self, histogram: &Arc<Histogram>) -> Result<Option<Tenancy>> {
-        self.registry.works.worker().tend(histogram, max_map_bytes)
+        let tenancy = self
+            .registry
+            .works
+            .worker()
+            .tend(histogram, max_map_bytes)?;
+        if !histogram.spec().takes_user_stacks() {
+            return Ok(tenancy);
+        }
+        let keeper = self.registry.objects.keeper();
+        let objects = keeper.begin_use(self.cpus(), self.random())?;
+        Ok(Some(KBox::new((objects, tenancy), GFP_KERNEL)?))
     }
 }
 

@@ -37,7 +37,8 @@ use crate::{
             TracingDir, //
         },
     },
-    text::Text, //
+    text::Text,
+    worker::objects::ObjectKeeper, //
 };
 pub(crate) use failure::Failure;
 use kernel::{
@@ -255,6 +256,11 @@ impl Engine {
     /// Bytes of memory that a histogram may take, or a reader of its intervals.
     pub(crate) fn max_map_bytes(&self) -> usize {
         kernel_host::max_map_bytes()
+    }
+
+    /// The keeper of the objects of programs' stacks.
+    pub(crate) fn user_objects(&self) -> &Arc<ObjectKeeper> {
+        self.registry.objects.keeper()
     }
 
     /// Number of `hist` commands so far that add or change a trigger.

@@ -23,6 +23,7 @@ use crate::{
             SwitchSettings, //
         },
         synthetic::Scratch,
+        user_stack::KernelFiles,
         HistTrigger,
         Hook,
         InDir,
@@ -41,6 +42,7 @@ use crate::{
             EventId, //
         },
         instance::Instance,
+        parameters::parameters,
         tracefs::{
             EventName,
             TracingDir, //
@@ -48,6 +50,7 @@ use crate::{
     },
     text::Text,
     worker::{
+        objects::KeepsObjects,
         Worker,
         Works, //
     },
@@ -82,6 +85,8 @@ pub(crate) struct Registry {
     /// Readers of intervals.
     pub(super) readers: Arc<Readers>,
     pub(super) works: Works,
+    /// The objects of programs' stacks.
+    pub(super) objects: KeepsObjects,
     pub(crate) shared: Shared,
 }
 
@@ -111,6 +116,7 @@ impl Registry {
     pub(crate) fn new(instance: Arc<Instance>, probes: bool) -> Result<Pin<KBox<Self>>> {
         let shared = Shared::new(instance, probes)?;
         let works = Worker::start(CLOCKS)?;
+        let max_bytes = (parameters().unwind_mb as usize) << 20;
         KBox::pin_init(
             pin_init!(Self {
                 hooks <- kernel::new_mutex!(KVec::new()),
@@ -118,6 +124,7 @@ impl Registry {
                 changes: Atomic::new(0),
                 readers: Readers::new(works.worker().clone())?,
                 works,
+                objects: KeepsObjects::new(&KernelFiles, max_bytes)?,
                 shared,
             }? Error),
             GFP_KERNEL,

@@ -25,6 +25,7 @@ pub(crate) mod switch;
 pub(crate) mod synthetic;
 pub(crate) mod trigger;
 pub(crate) mod user_objects;
+pub(crate) mod user_stack;
 
 use crate::{
     event::{
@@ -73,10 +74,6 @@ use crate::{
         PreemptOff,
         Published,
         Retired, //
-    },
-    user_stack::{
-        End,
-        Word, //
     },
 };
 use core::{
@@ -170,8 +167,11 @@ impl Context for HitContext<'_> {
         }
     }
 
-    fn user_stack(&self, _preempt: PreemptOff<'_>, _most: usize, to: &mut Stack) {
-        to.extend([Word::end(End::NoProgram).to_u64()]);
+    fn user_stack(&self, preempt: PreemptOff<'_>, most: usize, to: &mut Stack) {
+        // The table exists while a histogram takes such stacks.
+        if let Some(objects) = user_objects::current(preempt) {
+            user_stack::take(objects, preempt, most, to);
+        }
     }
 
     fn comm(&self) -> [u8; COMM_LEN] {

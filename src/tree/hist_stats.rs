@@ -36,7 +36,8 @@ use crate::{
         text,
         tracefs::TracingDir, //
     },
-    text::Text, //
+    text::Text,
+    user_stack::End, //
 };
 use core::fmt;
 use kernel::{
@@ -69,6 +70,7 @@ impl FileOps<Tree> for HistStatsOps {
             out.bytes(b"cgroups: all tasks are in the root of cgroup v2, which has no other\n")?;
         }
         walks(&mut out)?;
+        user_stacks(&mut out, tree)?;
         tree.engine.for_each_source(|names, source, lost| {
             let [system, event] = names.map(CStr::to_bytes);
             show::event_column(&mut out, system, event)?;
@@ -265,6 +267,27 @@ fn walks(out: &mut Text) -> Result {
             out.bytes(b"\n")
         }
     }
+}
+
+/// Appends how stacks of programs ended, and the objects that they name.
+fn user_stacks(out: &mut Text, tree: &Tree) -> Result {
+    let Some(objects) = tree.engine.user_objects().objects() else {
+        return Ok(());
+    };
+    out.bytes(b"stacks of programs: ")?;
+    for end in End::ALL {
+        let (stacks, name) = (objects.stacks(end), end.name());
+        // All of them add up to the stacks that were taken.
+        if stacks > 0 || end == End::Whole {
+            out.format(format_args!("{stacks} {name}, "))?;
+        }
+    }
+    out.format(format_args!(
+        "{} objects, {} times one without a number, {} bytes of rules\n",
+        objects.len(),
+        objects.lost(),
+        objects.bytes()
+    ))
 }
 
 /// Appends the function of a frame.

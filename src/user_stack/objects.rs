@@ -29,6 +29,7 @@ use kernel::{
 };
 
 use super::{
+    End,
     Rule,
     Rules, //
 };
@@ -200,6 +201,16 @@ impl Slot {
     }
 }
 
+/// Number of stacks of a CPU, by their ends. In cache lines of its own.
+#[repr(align(128))]
+struct Ends([Atomic<u64>; End::ALL.len()]);
+
+impl Ends {
+    fn new() -> Self {
+        Self(End::ALL.map(|_| Atomic::new(0)))
+    }
+}
+
 /// The state of an object.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ObjectState {
@@ -237,6 +248,8 @@ pub struct Object {
 pub struct Objects {
     map: Map,
     slots: KVVec<Slot>,
+    /// For each possible CPU, the stacks that were taken there.
+    ends: KVVec<Ends>,
     /// Bytes of all rules.
     bytes: Atomic<usize>,
     /// Number of changes in the list, other than new objects.
@@ -285,10 +298,15 @@ impl Objects {
             slots.push(Slot::new(), GFP_KERNEL)?;
         }
         let beats = KVVec::from_elem(0, len, GFP_KERNEL)?;
+        let mut ends = KVVec::with_capacity(cpus.count, GFP_KERNEL)?;
+        for _ in 0..cpus.count {
+            ends.push(Ends::new(), GFP_KERNEL)?;
+        }
         // INVARIANT: As many as it says.
         Ok(Self {
             map,
             slots,
+            ends,
             bytes: Atomic::new(0),
             changes: Atomic::new(0),
             beats: KBox::pin_init(new_mutex!(beats), GFP_KERNEL)?,
@@ -335,6 +353,22 @@ impl Objects {
     pub fn rule(&self, _: PreemptOff<'_>, number: u32, offset: u64) -> Option<Rule> {
         let rules = self.slots.get(number as usize)?.rules()?;
         Some(rules.find(offset))
+    }
+
+    /// Counts a stack that has ended like this. Any context.
+    #[inline(always)]
+    pub fn count(&self, preempt: PreemptOff<'_>, end: End) {
+        let ends = self.ends.get(preempt.cpu());
+        if let Some(stacks) = ends.and_then(|ends| ends.0.get(end.number() as usize)) {
+            // An NMI may come in between.
+            stacks.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Number of stacks that have ended like this.
+    pub fn stacks(&self, end: End) -> u64 {
+        let of_cpu = |ends: &Ends| Some(ends.0.get(end.number() as usize)?.load(Relaxed));
+        self.ends.iter().filter_map(of_cpu).sum()
     }
 
     /// Hits with an object that did not get a number. Task context, may sleep.

@@ -10,7 +10,7 @@ use kernel::error::code::{EEXIST, ENOENT, ENOSPC};
 use rhist::cpu::Cpu;
 use rhist::map::Cpus;
 use rhist::user_stack::{
-    ExecFiles, FileIdentity, Held, Identity, Kind, Machine, Object, ObjectState, Objects, Rule,
+    End, ExecFiles, FileIdentity, Held, Identity, Kind, Machine, Object, ObjectState, Objects, Rule,
     Rules,
 };
 
@@ -245,6 +245,17 @@ fn rules_are_written_once_and_within_the_limit() {
         readable: false,
     };
     assert_eq!(listed(&objects)[0].state, ruled);
+}
+
+#[test]
+fn ends_are_counted_on_each_cpu() {
+    let objects = table(Files::new());
+    for cpu in [0, 1, 1] {
+        let cpu = Cpu::enter(cpu);
+        objects.count(cpu.preempt(), End::Depth);
+    }
+    let stacks = End::ALL.map(|end| objects.stacks(end));
+    assert_eq!((stacks[End::Depth.number() as usize], stacks.iter().sum()), (3, 3));
 }
 
 /// More objects than have numbers are counted.
