@@ -228,7 +228,7 @@ static void of_all_processes(void)
 	char *text, *words;
 	int status;
 
-	add_trigger(EVENT, pathf("hist:keys=common_ustack if common_comm == \"ustack\""));
+	add_trigger(EVENT, pathf("hist:keys=common_ustack if comm == \"ustack\""));
 	outer();
 	for (int i = 0; i < 2; i++) {
 		pid_t child = fork();
@@ -482,7 +482,7 @@ static void of_others(void)
 		skip("they cannot run here", "programs of 32 bits are foreign");
 		return;
 	}
-	add_trigger(EVENT, "hist:keys=common_ustack if common_comm == \"caller32\"");
+	add_trigger(EVENT, "hist:keys=common_ustack if comm == \"caller32\"");
 	status = system(pathf("%s getpgid 0 >/dev/null", caller));
 	if (status)
 		note("caller32: %d", status);
@@ -507,7 +507,7 @@ static void that_let_go_of_files(void)
 	self = slurp_len("/proc/self/exe", &len);
 	error = put_len(path, O_CREAT, self, len);
 	chmod(path, 0700);
-	add_trigger(EVENT, "hist:keys=common_ustack if common_comm == \"ustack\"");
+	add_trigger(EVENT, "hist:keys=common_ustack if comm == \"ustack\"");
 	begin = now();
 	child = fork();
 	if (!child) {
