@@ -41,6 +41,7 @@
 #include "instance.h"
 #include "kick.h"
 #include "layouts_generated.h"
+#include "mapped_file.h"
 #include "memory.h"
 #include "module.h"
 #include "poll.h"

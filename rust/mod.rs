@@ -16,6 +16,7 @@ pub(crate) mod event;
 pub(crate) mod function;
 pub(crate) mod instance;
 pub(crate) mod kick;
+pub(crate) mod mapped_file;
 pub(crate) mod memory;
 pub(crate) mod parameters;
 pub(crate) mod poll;

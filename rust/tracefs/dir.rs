@@ -10,7 +10,10 @@
 //! directory first: see [`Unlocked`].
 
 use super::{
-    dentry::dentry_of,
+    dentry::{
+        dentry_of,
+        DentryKind, //
+    },
     gate::{
         self,
         ModulePin, //
@@ -23,10 +26,7 @@ use super::{
     },
 };
 use crate::rust::bindings;
-use core::{
-    ffi::CStr,
-    ptr, //
-};
+use core::ptr;
 use kernel::{
     error::{
         from_err_ptr,
@@ -149,15 +149,16 @@ impl Drop for Unlocked {
 
 /// # Safety
 ///
-/// Must be called by the VFS, through [`inode_operations`].
-unsafe extern "C" fn lookup<N: NodeOps>(
+/// Must be called by the VFS, through [`inode_operations`], here or in
+/// [`folder`](super::folder).
+pub(super) unsafe extern "C" fn lookup<N: NodeOps>(
     dir: *mut bindings::inode,
     dentry: *mut bindings::dentry,
     _flags: ffi::c_uint,
 ) -> *mut bindings::dentry {
     // SAFETY: Only rhist's directories have these operations, and the VFS holds `i_rwsem` of `dir`.
     let (object, name) = unsafe { (object_of::<N>(dir), lookup_name(dentry)) };
-    if object.real.removed() {
+    if object.removed() {
         // SAFETY: `dentry` holds a reference on its parent, which is the dentry of `dir`.
         return unsafe { forget::<N>((*dentry).d_parent, ENOENT) }.to_ptr();
     }
@@ -325,7 +326,7 @@ unsafe extern "C" fn fsync(
 }
 
 /// The position of rhist's first entry. Positions in the kernel's directories are below it.
-const OURS: i64 = 1 << 40;
+pub(super) const OURS: i64 = 1 << 40;
 
 /// Moves the position: below [`OURS`] as the kernel's directory allows, above it freely.
 ///
@@ -462,24 +463,48 @@ unsafe extern "C" fn iterate<N: NodeOps>(
             unsafe { (*ctx).pos = pos };
             return err.min(0);
         }
-        pos = OURS;
+        // SAFETY: The VFS passes a valid context.
+        unsafe { (*ctx).pos = OURS };
     }
-    for (index, name) in object.node.names(&object.real).enumerate() {
-        if (index as i64) < pos - OURS {
-            continue;
+    // SAFETY: The VFS passes a valid context, whose position is in rhist's entries.
+    unsafe { emit_ours(object, ctx) }
+}
+
+/// Emits rhist's entries of a directory from the position of `ctx` on, which is at least [`OURS`].
+/// Returns 0, or `ENOMEM` as a negative number.
+///
+/// # Safety
+///
+/// `ctx` must be valid, and not be used otherwise during the call.
+pub(super) unsafe fn emit_ours<N: NodeOps>(
+    object: &Object<N>,
+    ctx: *mut bindings::dir_context,
+) -> ffi::c_int {
+    // SAFETY: The caller guarantees that the context is valid.
+    let from = unsafe { (*ctx).pos } - OURS;
+    let each = |index: u64, name: &[u8], kind: DentryKind| {
+        let pos = OURS + index as i64;
+        let len = name.len() as ffi::c_int;
+        let kind = match kind {
+            DentryKind::Dir => bindings::DT_DIR,
+            DentryKind::File => bindings::DT_REG,
+        };
+        // An inode that was not looked up yet lacks a number. tracefs does not use 1.
+        // SAFETY: The context is valid, and `name` is valid for its length.
+        let taken = unsafe {
+            (*ctx).pos = pos;
+            emit(ctx, name.as_ptr().cast(), len, pos, 1, kind)
+        };
+        if taken {
+            // SAFETY: The context is valid.
+            unsafe { (*ctx).pos = pos + 1 };
         }
-        let taken = name.map(CStr::to_bytes).is_none_or(|name| {
-            let len = name.len() as ffi::c_int;
-            // An inode that was not looked up yet lacks a number. tracefs does not use 1.
-            // SAFETY: The VFS passes a valid context, and `name` is valid for its length.
-            unsafe { emit(ctx, name.as_ptr().cast(), len, pos, 1, bindings::DT_REG) }
-        });
-        if !taken {
-            break;
-        }
-        pos += 1;
-    }
-    // SAFETY: The VFS passes a valid context.
-    unsafe { (*ctx).pos = pos };
-    0
+        taken
+    };
+    from_result(|| {
+        object
+            .node
+            .entries(&object.real, from as u64, each)
+            .map(|()| 0)
+    })
 }

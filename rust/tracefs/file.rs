@@ -346,8 +346,7 @@ unsafe fn open_file<'a, N: NodeOps>(file: *mut bindings::file) -> &'a OpenFile<N
     unsafe { &*(*file).private_data.cast() }
 }
 
-/// Returns the object of a file of rhist. Fails with `ENODEV` if the kernel has removed the
-/// directory that it is in, unless `in_rounds` and the file is read in rounds.
+/// Returns the object of a file of rhist. Fails with `ENODEV` if it was removed, unless `in_rounds` and the file is read in rounds.
 ///
 /// # Safety
 ///
@@ -359,9 +358,7 @@ unsafe fn present<'a, N: NodeOps>(
     // SAFETY: `file` is a file of rhist and holds a reference on its inode.
     let object = unsafe { object_of::<N>((*file).f_inode) };
     let lasts = in_rounds && object.node.is_read_in_rounds();
-    (lasts || !object.real.removed())
-        .then_some(object)
-        .ok_or(ENODEV)
+    (lasts || !object.removed()).then_some(object).ok_or(ENODEV)
 }
 
 /// Opens the file, and the kernel's file that it replaces.
@@ -378,7 +375,7 @@ unsafe extern "C" fn open<N: NodeOps>(
         // SAFETY: Only rhist's files have these operations, and `file` holds a reference on the
         // inode.
         let object = unsafe { object_of::<N>(inode) };
-        if object.real.removed() {
+        if object.removed() {
             // SAFETY: The VFS has set the path of `file`, which holds a reference on the dentry of
             // the object.
             return Err(unsafe { forget::<N>(dentry_of(file), ENODEV) });
@@ -543,7 +540,8 @@ unsafe extern "C" fn write<N: NodeOps>(
         // SAFETY: `file` was opened by `open` and stays open during the call.
         let (object, open) = unsafe { (present::<N>(file, false)?, open_file::<N>(file)) };
         let data = UserBuffer::new(buf, count);
-        object.node.write(&object.real, open.behind.kernel(), &data)
+        let kernel = open.behind.kernel();
+        object.node.write(&object.real, kernel, &open.open, &data)
     };
     match write() {
         Ok(moved) => {

@@ -27,7 +27,7 @@ use kernel::{
     },
 };
 
-/// Number of bytes per read.
+/// Number of bytes that are copied at once.
 const CHUNK: usize = 4096;
 
 /// The buffer of a `write(2)`, in user memory.
@@ -51,6 +51,24 @@ impl UserBuffer {
         let mut copy = KVec::new();
         UserSlice::new(start, self.len).read_all(&mut copy, GFP_KERNEL)?;
         Ok(copy)
+    }
+
+    /// Copies the buffer piece by piece, in order, and passes each to `each`, until that fails. For
+    /// a buffer of any length.
+    ///
+    /// # Errors
+    ///
+    /// `EFAULT`, `ENOMEM`, and the errors of `each`.
+    pub(crate) fn read_pieces(&self, mut each: impl FnMut(&[u8]) -> Result) -> Result {
+        let start = UserPtr::from_ptr(self.start.cast_mut().cast());
+        let mut user = UserSlice::new(start, self.len).reader();
+        let mut copy = KVec::from_elem(0, CHUNK.min(self.len), GFP_KERNEL)?;
+        while !user.is_empty() {
+            copy.truncate(user.len());
+            user.read_slice(&mut copy)?;
+            each(&copy)?;
+        }
+        Ok(())
     }
 }
 

@@ -10,6 +10,7 @@ mod attributes;
 mod dentry;
 mod dir;
 mod file;
+mod folder;
 mod gate;
 mod kernel_file;
 mod node;

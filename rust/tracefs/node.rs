@@ -5,6 +5,7 @@
 use super::{
     dentry::{
         Dentry,
+        DentryKind,
         Inode, //
     },
     kernel_file::{
@@ -17,7 +18,6 @@ use crate::rust::poll::{
     Mask,
     PollTable, //
 };
-use core::ffi::CStr;
 use kernel::{
     mm::virt::VmaNew,
     prelude::*,
@@ -42,7 +42,7 @@ pub(crate) trait Contents: Send + Unpin {
 /// Every function is called in task context and may sleep, without locks unless documented
 /// otherwise. `real` is the kernel's dentry that the object is for: the directory that a directory
 /// mirrors, the directory that a file of rhist is in, or the kernel's file. The callers check first
-/// that the kernel has not removed it.
+/// that the kernel has not removed it, and that the object is not [gone](NodeOps::is_gone).
 pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
     /// Identifies an object among the objects for the same dentry of the kernel.
     type Id: Copy + Ord + Send + Unpin;
@@ -61,9 +61,14 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
     /// `i_rwsem` of the kernel's directory held shared.
     fn hides(&self, name: &[u8]) -> bool;
 
-    /// Lists rhist's names in a directory, each at a fixed index; `None` for a name that does not
-    /// exist now.
-    fn names(&self, real: &Dentry) -> impl Iterator<Item = Option<&'static CStr>>;
+    /// Passes rhist's entries in a directory to `each`, in the order of their indexes, from the
+    /// index `from` on, until that returns false. An entry keeps its index. Fails with `ENOMEM`.
+    fn entries(
+        &self,
+        real: &Dentry,
+        from: u64,
+        each: impl FnMut(u64, &[u8], DentryKind) -> bool,
+    ) -> Result;
 
     /// Notifies of a subdirectory that `rmdir(2)` has removed.
     fn child_removed(&self);
@@ -71,6 +76,10 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
     /// Looks up, in the kernel's directory, the file that a file of rhist replaces, or which is
     /// opened with it; `ENOENT` if it does not exist. May take `i_rwsem` of the kernel's directory.
     fn behind(&self, real: &Dentry) -> Result<Dentry>;
+
+    /// Returns whether a directory that the kernel does not have is gone, or the one that this file
+    /// is in: then it will not come back. Takes no lock.
+    fn is_gone(&self) -> bool;
 
     /// Returns whether the file is read in rounds: EOF ends one, and the next read begins the next
     /// one, at position 0. Such a file is read and polled after `real` was removed, too.
@@ -99,8 +108,13 @@ pub(crate) trait NodeOps: Send + Sync + Sized + 'static {
     ) -> Result<Self::Contents>;
 
     /// Handles one `write(2)`. Returns the number of bytes by which the position of the file moves.
-    fn write(&self, real: &Dentry, kernel: Option<&KernelFile>, data: &UserBuffer)
-        -> Result<usize>;
+    fn write(
+        &self,
+        real: &Dentry,
+        kernel: Option<&KernelFile>,
+        open: &Self::OpenState,
+        data: &UserBuffer,
+    ) -> Result<usize>;
 
     /// Queues the caller of `poll(2)` with `table`, then returns the events that the file is ready
     /// for. An error is reported as [`poll::ERR`](crate::rust::poll::ERR). Not called if `kernel`
@@ -130,6 +144,9 @@ pub(crate) struct LookedUp {
 pub(crate) enum ObjectType {
     /// A directory that mirrors one of the kernel's.
     Dir,
+    /// A directory of rhist, with these permission bits. The kernel has none like it: `real` is the
+    /// root of tracefs.
+    Folder { mode: u16 },
     /// A file of the kernel, with the kernel's operations and data.
     Kernel,
     /// A file of rhist. Without `polls` it is always ready, and `epoll_ctl(2)` fails with `EPERM`.
@@ -139,10 +156,11 @@ pub(crate) enum ObjectType {
         polls: bool,
         writes: bool,
     },
-    /// A file of rhist with its own file operations.
+    /// A file of rhist with its own file operations. `size` is shown by `stat(2)`, in bytes.
     Special {
         access: Access,
         operations: Arc<SpecialFops>,
+        size: u64,
     },
 }
 

@@ -44,6 +44,11 @@ pub(super) struct Object<N: NodeOps> {
 }
 
 impl<N: NodeOps> Object<N> {
+    /// Returns whether the file or directory was removed, by the kernel or as [`NodeOps::is_gone`].
+    pub(super) fn removed(&self) -> bool {
+        self.real.removed() || self.node.is_gone()
+    }
+
     /// Looks up the kernel's file behind a file of rhist, as [`NodeOps::behind`].
     pub(super) fn behind(&self) -> Result<Dentry> {
         let behind = self.node.behind(&self.real)?;
@@ -69,8 +74,7 @@ pub(super) unsafe fn object_of<'a, N: NodeOps>(inode: *mut bindings::inode) -> &
     unsafe { &*bindings::rhist_inode_private(inode).cast::<Object<N>>() }
 }
 
-/// Unhashes rhist's `dentry` after the kernel has removed the file or directory that it mirrors,
-/// and likewise its parents. A dentry in use would otherwise stay in the dentry cache, and hide a
+/// Unhashes rhist's `dentry` after the file or directory was [removed](Object::removed), and likewise its parents. A dentry in use would otherwise stay in the dentry cache, and hide a
 /// new object of that name.
 ///
 /// Returns the error for the lookup or `open`: `ESTALE` if a dentry was unhashed, so that the VFS
@@ -92,7 +96,7 @@ pub(super) unsafe fn forget<N: NodeOps>(dentry: *mut bindings::dentry, gone: Err
                 err = stale;
             }
             here = (*here).d_parent;
-            if !object_of::<N>((*here).d_inode).real.removed() {
+            if !object_of::<N>((*here).d_inode).removed() {
                 return err;
             }
         }

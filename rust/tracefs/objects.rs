@@ -31,8 +31,10 @@ use super::{
         self,
         KernelFops, //
     },
+    folder,
     gate,
     node::{
+        Access,
         NodeOps,
         ObjectType, //
     },
@@ -84,7 +86,7 @@ impl<N: NodeOps> ObjectTree<N> {
             let object = here.current().1;
             let inode = object.inode.as_ref();
             // If the list cannot grow, the next sweep removes the rest.
-            if inode.is_some_and(|inode| inode.is_unused(object.real.removed()))
+            if inode.is_some_and(|inode| inode.is_unused(object.removed()))
                 && unused.reserve(1, GFP_KERNEL).is_ok()
             {
                 let (next, object) = here.remove_current();
@@ -113,6 +115,9 @@ pub(crate) struct Objects<N: NodeOps> {
     top_iops: bindings::inode_operations,
     dir_iops: bindings::inode_operations,
     dir_fops: bindings::file_operations,
+    /// Operations for [`ObjectType::Folder`].
+    folder_iops: bindings::inode_operations,
+    folder_fops: bindings::file_operations,
     file_iops: bindings::inode_operations,
     read_fops: bindings::file_operations,
     write_fops: bindings::file_operations,
@@ -142,6 +147,8 @@ impl<N: NodeOps> Objects<N> {
             top_iops: dir::inode_operations::<N>(attributes::own()),
             dir_iops: dir::inode_operations::<N>(attributes::mirrored::<N>()),
             dir_fops: dir::file_operations::<N>(),
+            folder_iops: folder::inode_operations::<N>(attributes::own()),
+            folder_fops: folder::file_operations::<N>(),
             file_iops: attributes::own(),
             read_fops: file::file_operations::<N>(false, false),
             write_fops: file::file_operations::<N>(false, true),
@@ -218,6 +225,8 @@ impl<N: NodeOps> Objects<N> {
             inode: None,
         };
         let mut access = None;
+        let mut size = None;
+        let mut type_bits = bindings::S_IFREG;
         let mut iops = &raw const self.file_iops;
         // The operations of the inode, `None` for the object's own; and whether `i_private` is the
         // object.
@@ -228,6 +237,16 @@ impl<N: NodeOps> Objects<N> {
                     false => &raw const self.dir_iops,
                 };
                 (Some(&raw const self.dir_fops), true)
+            }
+            ObjectType::Folder { mode } => {
+                access = Some(Access {
+                    mode,
+                    uid: Access::SAME,
+                    gid: Access::SAME,
+                });
+                type_bits = bindings::S_IFDIR;
+                iops = &raw const self.folder_iops;
+                (Some(&raw const self.folder_fops), true)
             }
             ObjectType::File {
                 access: given,
@@ -245,8 +264,10 @@ impl<N: NodeOps> Objects<N> {
             ObjectType::Special {
                 access: given,
                 operations,
+                size: bytes,
             } => {
                 access = Some(given);
+                size = Some(bytes);
                 let fops = operations.fops();
                 object._operations = Some(operations);
                 (Some(fops), false)
@@ -259,7 +280,7 @@ impl<N: NodeOps> Objects<N> {
                 (None, false)
             }
         };
-        let mode = access.map_or(0, |access| bindings::S_IFREG as u16 | access.mode);
+        let mode = access.map_or(0, |access| type_bits as u16 | access.mode);
         // The inode keeps pointers to the object, so they are made from the box's own pointer: a
         // mutable reference to the object would invalidate pointers made from another one.
         let this = KBox::into_raw(KBox::new(object, GFP_KERNEL)?);
@@ -282,6 +303,10 @@ impl<N: NodeOps> Objects<N> {
         if let Some(access) = access {
             // SAFETY: `inode` holds a reference, and the inode is not published yet.
             unsafe { bindings::rhist_inode_own(inode.as_ptr(), access.uid, access.gid) };
+        }
+        if let Some(size) = size {
+            // SAFETY: As above.
+            unsafe { bindings::rhist_inode_size(inode.as_ptr(), size) };
         }
         object.inode = Some(inode.clone());
         Ok((object, inode))

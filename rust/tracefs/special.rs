@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Files with their own `write_iter`, `ioctl` and `mmap`, in tracefs or as devices.
+//! Files with their own operations, such as `ioctl` and `mmap`, in tracefs or as devices.
 //!
 //! All callbacks are called in task context; an open file pins the module.
 
@@ -13,7 +13,10 @@ use core::ptr;
 use kernel::{
     error::from_result,
     ffi,
-    iov::IovIterSource,
+    iov::{
+        IovIterDest,
+        IovIterSource, //
+    },
     mm::virt::VmaNew,
     prelude::*,
     sync::Arc, //
@@ -28,6 +31,18 @@ pub(crate) trait Special: Send + Sync + Sized + 'static {
     /// Opens the file.
     fn open(self: &Arc<Self>) -> Result<Self::OpenState>;
 
+    /// Handles one `read(2)`, `pread(2)` or `readv(2)` at `pos`, and advances that. Returns the
+    /// number of bytes read.
+    fn read(_file: &Self::OpenState, _pos: &mut i64, _to: &mut IovIterDest<'_>) -> Result<usize> {
+        build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Returns the number of bytes of the file: positions are at most there. The file has
+    /// positions only with this function.
+    fn size(_file: &Self::OpenState) -> i64 {
+        build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
+    }
+
     /// Handles one `write(2)` or `writev(2)`, at position 0. Returns the number of bytes written.
     fn write(_file: &Self::OpenState, _source: &mut IovIterSource<'_>) -> Result<usize> {
         build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
@@ -38,7 +53,8 @@ pub(crate) trait Special: Send + Sync + Sized + 'static {
         build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
     }
 
-    /// Handles one `mmap(2)`, with mmap_lock held for writing. The mapping keeps the file open.
+    /// Handles one `mmap(2)`, with mmap_lock held for writing. The mapping keeps the file open,
+    /// unless it becomes one of another file.
     fn mmap(_file: &Self::OpenState, _vma: &VmaNew) -> Result {
         build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
     }
@@ -82,6 +98,8 @@ impl SpecialFops {
                 fops: bindings::file_operations {
                     owner: gate::owner(),
                     open: Some(open::<S>),
+                    llseek: S::HAS_SIZE.then_some(llseek::<S>),
+                    read_iter: S::HAS_READ.then_some(read_iter::<S>),
                     write_iter: S::HAS_WRITE.then_some(write_iter::<S>),
                     unlocked_ioctl: S::HAS_IOCTL.then_some(ioctl::<S>),
                     mmap: S::HAS_MMAP.then_some(mmap::<S>),
@@ -154,6 +172,40 @@ unsafe extern "C" fn release<S: Special>(
     // SAFETY: `open` has stored the box there, and nothing uses the file after `release`.
     drop(unsafe { KBox::from_raw((*file).private_data.cast::<S::OpenState>()) });
     0
+}
+
+/// # Safety
+///
+/// Must be called by the VFS, for a file opened by [`open`].
+unsafe extern "C" fn llseek<S: Special>(
+    file: *mut bindings::file,
+    offset: bindings::loff_t,
+    whence: ffi::c_int,
+) -> bindings::loff_t {
+    // SAFETY: The VFS passes a file that was opened by `open`, with `f_pos_lock` held.
+    unsafe {
+        let size = S::size(open_file::<S>(file));
+        bindings::fixed_size_llseek(file, offset, whence, size)
+    }
+}
+
+/// # Safety
+///
+/// Must be called by the VFS, for a file opened by [`open`].
+unsafe extern "C" fn read_iter<S: Special>(
+    iocb: *mut bindings::kiocb,
+    iter: *mut bindings::iov_iter,
+) -> isize {
+    // SAFETY: The VFS passes a valid `iocb`, whose file was opened by `open` and stays open during
+    // the call.
+    let (open, pos) = unsafe { (open_file::<S>((*iocb).ki_filp), &mut (*iocb).ki_pos) };
+    // SAFETY: The VFS passes a valid destination iterator to `read_iter`, which nobody else uses
+    // during the call. The type is the same one, from another run of bindgen.
+    let to = unsafe { IovIterDest::from_raw(iter.cast()) };
+    match S::read(open, pos, to) {
+        Ok(read) => read as isize,
+        Err(err) => err.to_errno() as isize,
+    }
 }
 
 /// # Safety

@@ -161,6 +161,12 @@ void rhist_inode_own(struct inode *inode, uid_t uid, gid_t gid)
 		inode->i_gid = kgid;
 }
 
+/* Set the size that stat(2) shows of an inode that is not published yet, in bytes. */
+void rhist_inode_size(struct inode *inode, u64 size)
+{
+	i_size_write(inode, size);
+}
+
 void *rhist_inode_private(struct inode *inode)
 {
 	return inode->i_private;
@@ -640,6 +646,12 @@ void rhist_unlock_dir_shared(struct inode *dir)
 void rhist_relock_dir_shared(struct inode *dir)
 {
 	inode_lock_shared(dir);
+}
+
+/* List "." and ".." of an open directory, at the positions 0 and 1; false if the buffer is full. */
+bool rhist_emit_dots(struct file *dir, struct dir_context *ctx)
+{
+	return ctx->pos > 1 || dir_emit_dots(dir, ctx);
 }
 
 /* mkdir(2) in one of the kernel's directories, if it allows that (instances/). */

@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 struct dentry;
+struct dir_context;
 struct file;
 struct file_operations;
 struct iattr;
@@ -35,6 +36,7 @@ int rhist_setattr(struct mnt_idmap *idmap, struct dentry *mirror, struct dentry 
 int rhist_setattr_own(struct mnt_idmap *idmap, struct dentry *file, struct iattr *attr);
 int rhist_fsync(struct file *real, loff_t start, loff_t end, int datasync);
 void rhist_inode_own(struct inode *inode, uid_t uid, gid_t gid);
+void rhist_inode_size(struct inode *inode, u64 size);
 void *rhist_inode_private(struct inode *inode);
 const struct file_operations *rhist_get_fops(struct dentry *file);
 void rhist_put_fops(const struct file_operations *fops);
@@ -55,6 +57,7 @@ void rhist_unlock_dir(struct inode *dir, struct inode *child);
 void rhist_relock_dir(struct inode *dir, struct inode *child);
 void rhist_unlock_dir_shared(struct inode *dir);
 void rhist_relock_dir_shared(struct inode *dir);
+bool rhist_emit_dots(struct file *dir, struct dir_context *ctx);
 int rhist_mkdir(struct mnt_idmap *idmap, struct dentry *dir, const char *name,
 		unsigned int len, umode_t mode);
 int rhist_rmdir(struct dentry *dir, const char *name, unsigned int len);

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Kinds of directories in tracefs.
+//! Kinds of directories in tracefs, and of rhist's own.
+
+/// A folder for a number, among those of [`Dir::Folder`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Numbered {
+    pub(crate) number: u32,
+    /// Differs from that of the folders which the number had before.
+    pub(crate) life: u32,
+}
 
 /// The kinds of directories that the mirror distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,12 +25,30 @@ pub(crate) enum Dir {
     System,
     /// `events/<system>/<event>/`
     Event,
+    /// The folder of rhist in the root: [`Overlay::FOLDER`](super::Overlay::FOLDER). The kernel has
+    /// none like it.
+    Folder,
+    /// A folder in that.
+    Numbered(Numbered),
     /// Any other.
     Other,
 }
 
 impl Dir {
-    /// The kind of the subdirectory `name`.
+    /// Returns whether rhist alone has such a directory.
+    pub(super) fn is_own(self) -> bool {
+        matches!(self, Dir::Folder | Dir::Numbered(_))
+    }
+
+    /// The folder for a number that it is.
+    pub(super) fn numbered(self) -> Option<Numbered> {
+        match self {
+            Dir::Numbered(folder) => Some(folder),
+            _ => None,
+        }
+    }
+
+    /// The kind of the kernel's subdirectory `name`.
     pub(super) fn child(self, name: &[u8]) -> Self {
         match self {
             Dir::Root | Dir::Instance if name == b"events" => Dir::Events,

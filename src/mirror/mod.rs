@@ -9,6 +9,7 @@
 //! names are put beside them, or in the place of the kernel's file of that name.
 
 mod dir;
+mod number;
 mod overlay;
 
 use crate::rust::{
@@ -32,17 +33,23 @@ use crate::rust::{
         UserBuffer, //
     },
 };
-pub(crate) use dir::Dir;
+pub(crate) use dir::{
+    Dir,
+    Numbered, //
+};
 use kernel::{
     mm::virt::VmaNew,
     prelude::*,
     sync::Arc, //
 };
+use number::NumberName;
 pub(crate) use overlay::{
     FileOps,
     Opened,
     Overlay,
-    OverlayFile, //
+    OverlayFile,
+    OverlayFolder,
+    OverlaySpecial, //
 };
 
 /// The directory in tracefs with everything below it.
@@ -148,6 +155,11 @@ impl<T: Overlay> MirrorShared<T> {
 
     fn type_of(&self, kind: NodeKind) -> Result<ObjectType> {
         let (dir, index) = match kind {
+            NodeKind::Dir(dir) if dir.is_own() => {
+                return Ok(ObjectType::Folder {
+                    mode: T::FOLDER.mode,
+                })
+            }
             NodeKind::Dir(_) => return Ok(ObjectType::Dir),
             NodeKind::Kernel => return Ok(ObjectType::Kernel),
             NodeKind::Ours(dir, index) => (dir, index),
@@ -158,10 +170,11 @@ impl<T: Overlay> MirrorShared<T> {
             uid: Access::SAME,
             gid: Access::SAME,
         });
-        Ok(match file.ops.special(&self.overlay) {
-            Some(operations) => ObjectType::Special {
+        Ok(match file.ops.special(&self.overlay, dir.numbered())? {
+            Some(special) => ObjectType::Special {
                 access,
-                operations: operations.clone(),
+                operations: special.operations,
+                size: special.size,
             },
             None => ObjectType::File {
                 access,
@@ -174,10 +187,22 @@ impl<T: Overlay> MirrorShared<T> {
     /// Returns whether `name` of the kernel's directory is hidden in the mirror.
     fn hides(&self, dir: Dir, name: &[u8]) -> bool {
         // The mirror in itself would recurse without end.
-        (dir == Dir::Root && name == self.name.to_bytes())
+        let own = [self.name, T::FOLDER.name];
+        (dir == Dir::Root && own.iter().any(|own| own.to_bytes() == name))
             || T::files(dir)
                 .iter()
                 .any(|file| file.name.to_bytes() == name)
+    }
+
+    /// Returns rhist's own folder of this name.
+    fn folder_in(&self, dir: Dir, name: &[u8]) -> Option<Dir> {
+        match dir {
+            Dir::Root if name == T::FOLDER.name.to_bytes() => Some(Dir::Folder),
+            Dir::Folder => NumberName::parse(name)
+                .and_then(|number| self.overlay.numbered(number))
+                .map(Dir::Numbered),
+            _ => None,
+        }
     }
 }
 
@@ -208,6 +233,7 @@ impl<T: Overlay> Node<T> {
                 system: real.parent_name(),
                 event: real.name(),
             }),
+            folder: dir.numbered(),
             kernel,
             nonblock,
             real,
@@ -238,7 +264,14 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
                 lasts_as: real.clone(),
             });
         }
-        if self.shared.hides(dir, name) {
+        if let Some(folder) = self.shared.folder_in(dir, name) {
+            let kind = NodeKind::Dir(folder);
+            return Ok(LookedUp {
+                inode: MirrorShared::find_or_create(&self.shared, real.clone(), kind)?,
+                lasts_as: real.clone(),
+            });
+        }
+        if dir.is_own() || self.shared.hides(dir, name) {
             return Err(ENOENT);
         }
         let real = real.lookup_nested(name)?;
@@ -261,6 +294,11 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
         self.shared.hides(self.dir(), name)
     }
 
+    fn is_gone(&self) -> bool {
+        let folder = self.dir().numbered();
+        folder.is_some_and(|folder| !self.shared.overlay.lasts(folder))
+    }
+
     fn is_read_in_rounds(&self) -> bool {
         match self.kind {
             NodeKind::Ours(dir, index) => T::files(dir).get(index).is_some_and(|file| file.rounds),
@@ -268,12 +306,39 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
         }
     }
 
-    fn names(&self, real: &Dentry) -> impl Iterator<Item = Option<&'static CStr>> {
-        T::files(self.dir()).iter().map(|file| {
+    fn entries(
+        &self,
+        real: &Dentry,
+        from: u64,
+        mut each: impl FnMut(u64, &[u8], DentryKind) -> bool,
+    ) -> Result {
+        let dir = self.dir();
+        let files = T::files(dir);
+        for (index, file) in (0..).zip(files).skip_while(|(index, _)| *index < from) {
             let in_kernel = || file.in_kernel(|name| real.lookup(name)).is_ok();
             let is_there = file.is_of(real) && (!file.replaces_only || in_kernel());
-            is_there.then_some(file.name)
-        })
+            if is_there && !each(index, file.name.to_bytes(), DentryKind::File) {
+                return Ok(());
+            }
+        }
+        // Folders come behind the files, each at the index of its number.
+        let first = files.len() as u64;
+        match dir {
+            Dir::Root if first >= from => {
+                each(first, T::FOLDER.name.to_bytes(), DentryKind::Dir);
+            }
+            Dir::Folder => {
+                for number in self.shared.overlay.numbers()? {
+                    let index = first + u64::from(number);
+                    let name = NumberName::of(number);
+                    if index >= from && !each(index, name.as_bytes(), DentryKind::Dir) {
+                        break;
+                    }
+                }
+            }
+            _ => (),
+        }
+        Ok(())
     }
 
     fn child_removed(&self) {
@@ -284,6 +349,9 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
         let NodeKind::Ours(dir, index) = self.kind else {
             return Err(ENOENT);
         };
+        if dir.is_own() {
+            return Err(ENOENT);
+        }
         let file = T::files(dir).get(index).ok_or(ENOENT)?;
         file.in_kernel(|name| real.lookup(name))
     }
@@ -317,10 +385,11 @@ impl<T: Overlay> tracefs::NodeOps for Node<T> {
         &self,
         real: &Dentry,
         kernel: Option<&KernelFile>,
+        open: &T::OpenState,
         data: &UserBuffer,
     ) -> Result<usize> {
         let (file, opened) = self.opened(real, kernel, true)?;
-        file.ops.write(&self.shared.overlay, &opened, data)
+        file.ops.write(&self.shared.overlay, &opened, open, data)
     }
 
     fn poll(

@@ -2,7 +2,10 @@
 
 //! Files of rhist in a mirrored tracing directory.
 
-use super::Dir;
+use super::{
+    Dir,
+    Numbered, //
+};
 use crate::rust::{
     poll::{
         Mask,
@@ -87,6 +90,20 @@ impl<T: Overlay> OverlayFile<T> {
     }
 }
 
+/// The folder of rhist in the root of a mirror.
+pub(crate) struct OverlayFolder {
+    pub(crate) name: &'static CStr,
+    /// Permission bits of the folder, and of each folder in it.
+    pub(crate) mode: u16,
+}
+
+/// A file of rhist with operations of its own.
+pub(crate) struct OverlaySpecial {
+    pub(crate) operations: Arc<SpecialFops>,
+    /// The size that `stat(2)` shows, in bytes.
+    pub(crate) size: u64,
+}
+
 /// A file of rhist that is open, or being opened.
 #[derive(Clone, Copy)]
 pub(crate) struct Opened<'a> {
@@ -94,6 +111,9 @@ pub(crate) struct Opened<'a> {
     pub(crate) dir: &'a TracingDir,
     /// The event in whose directory it is. `None` outside of [`Dir::Event`]; see [`Opened::event`].
     pub(super) event: Option<EventName<'a>>,
+    /// The folder for a number that it is in. `None` outside of [`Dir::Numbered`]; see
+    /// [`Opened::folder`].
+    pub(super) folder: Option<Numbered>,
     /// The kernel's file that it replaces, or the stand-in for that, if the kernel has either. A
     /// list of triggers that was opened only to be read is left out while it is empty.
     pub(crate) kernel: Option<&'a KernelFile>,
@@ -109,6 +129,11 @@ impl<'a> Opened<'a> {
     pub(crate) fn event(&self) -> Result<EventName<'a>> {
         self.event.ok_or(ENOENT)
     }
+
+    /// Returns the folder of a file in [`Dir::Numbered`]. Fails with `ENOENT` for all other files.
+    pub(crate) fn folder(&self) -> Result<Numbered> {
+        self.folder.ok_or(ENOENT)
+    }
 }
 
 /// The files of rhist in a mirrored tracing directory, and their shared state.
@@ -119,7 +144,21 @@ pub(crate) trait Overlay: Send + Sync + Sized + 'static {
     /// State of an open file.
     type OpenState: Default + Send + Sync;
 
-    /// Returns the files in a directory of kind `dir`.
+    /// The folder of rhist in the root. Its files are in [`Dir::Folder`]. It also has a folder for
+    /// each number, with the files in [`Dir::Numbered`].
+    const FOLDER: OverlayFolder;
+
+    /// Returns the folder that this number has now in [`Overlay::FOLDER`]. May sleep.
+    fn numbered(&self, number: u32) -> Option<Numbered>;
+
+    /// Returns whether a number still has a folder. Takes no lock.
+    fn lasts(&self, folder: Numbered) -> bool;
+
+    /// Returns the numbers that have a folder in [`Overlay::FOLDER`], in ascending order. May
+    /// sleep. Fails with `ENOMEM`.
+    fn numbers(&self) -> Result<KVVec<u32>>;
+
+    /// Returns the files in a directory of kind `dir`, the same for all numbers.
     fn files(dir: Dir) -> &'static [OverlayFile<Self>];
 
     /// Called after `rmdir(2)` below the mirror had the kernel remove an instance. Not called if
@@ -130,7 +169,7 @@ pub(crate) trait Overlay: Send + Sync + Sized + 'static {
 /// Operations of a file of rhist; `T` is the state shared by the files.
 ///
 /// Every function is called in task context and may sleep; no lock is held unless its documentation
-/// says so. After the kernel has removed the directory of the file, none is called, and the system
+/// says so. After the directory of the file was removed, none is called, and the system
 /// call fails with `ENODEV`; but [`FileOps::read`] and [`FileOps::poll`] of a file with
 /// [`OverlayFile::rounds`] are.
 pub(crate) trait FileOps<T: Overlay>: Sync {
@@ -141,9 +180,10 @@ pub(crate) trait FileOps<T: Overlay>: Sync {
     }
 
     /// Returns the operations of a file that has its own, such as `ioctl()`. None of the functions
-    /// below is called for it.
-    fn special<'a>(&self, _shared: &'a T) -> Option<&'a Arc<SpecialFops>> {
-        None
+    /// below is called for it. `folder` is that of a file in [`Dir::Numbered`]. Fails with
+    /// `ENOMEM`.
+    fn special(&self, _shared: &T, _folder: Option<Numbered>) -> Result<Option<OverlaySpecial>> {
+        Ok(None)
     }
 
     /// Opens the file, and empties it if `truncate`. An error fails `open(2)`. The kernel's file is
@@ -158,7 +198,13 @@ pub(crate) trait FileOps<T: Overlay>: Sync {
     }
 
     /// Handles one `write(2)`. Returns the number of bytes by which the position of the file moves.
-    fn write(&self, _shared: &T, _file: &Opened<'_>, _data: &UserBuffer) -> Result<usize> {
+    fn write(
+        &self,
+        _shared: &T,
+        _file: &Opened<'_>,
+        _open: &T::OpenState,
+        _data: &UserBuffer,
+    ) -> Result<usize> {
         Err(EINVAL)
     }
 

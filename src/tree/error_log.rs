@@ -52,7 +52,13 @@ impl FileOps<Tree> for ErrorLogOps {
     }
 
     /// Like the kernel's: only truncation empties the log, writes are ignored.
-    fn write(&self, _tree: &Tree, _file: &Opened<'_>, _data: &UserBuffer) -> Result<usize> {
+    fn write(
+        &self,
+        _tree: &Tree,
+        _file: &Opened<'_>,
+        _open: &OpenState,
+        _data: &UserBuffer,
+    ) -> Result<usize> {
         Ok(0)
     }
 }

@@ -15,25 +15,55 @@ mod hist_jsonl;
 mod hist_poll;
 mod hist_stats;
 mod names;
+mod object_image;
+mod object_rules;
+mod objects_list;
 mod sample;
 mod show_event_triggers;
 mod state;
 mod trigger;
+mod upload;
 mod user_events_data;
 mod user_events_status;
 
 use crate::mirror::{
     Dir,
+    Numbered,
     Overlay,
-    OverlayFile, //
+    OverlayFile,
+    OverlayFolder, //
 };
 use contents::Shown;
+use kernel::prelude::*;
 use state::OpenState;
 pub(crate) use state::Tree;
 
 impl Overlay for Tree {
     type Contents = Shown;
     type OpenState = OpenState;
+
+    const FOLDER: OverlayFolder = OverlayFolder {
+        name: c"user_objects",
+        mode: 0o700,
+    };
+
+    fn numbered(&self, number: u32) -> Option<Numbered> {
+        let (life, objects) = self.engine.user_objects().table()?;
+        objects.has(number).then_some(Numbered { number, life })
+    }
+
+    fn lasts(&self, folder: Numbered) -> bool {
+        self.engine.user_objects().is_latest(folder.life)
+    }
+
+    fn numbers(&self) -> Result<KVVec<u32>> {
+        let mut numbers = KVVec::new();
+        if let Some(objects) = self.engine.user_objects().objects() {
+            objects.for_each(|object| Ok(numbers.push(object.number, GFP_KERNEL)?))?;
+        }
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
 
     fn files(dir: Dir) -> &'static [OverlayFile<Self>] {
         match dir {
@@ -64,6 +94,8 @@ impl Overlay for Tree {
                     ]
                 }
             }
+            Dir::Folder => const { &[objects_list::FILE] },
+            Dir::Numbered(_) => const { &[object_image::FILE, object_rules::FILE] },
             _ => &[],
         }
     }

@@ -69,7 +69,13 @@ impl FileOps<Tree> for SourceOps {
         Shown::text(out)
     }
 
-    fn write(&self, tree: &Tree, file: &Opened<'_>, data: &UserBuffer) -> Result<usize> {
+    fn write(
+        &self,
+        tree: &Tree,
+        file: &Opened<'_>,
+        _open: &OpenState,
+        data: &UserBuffer,
+    ) -> Result<usize> {
         if data.len() > TEXT_MAX {
             return Err(EINVAL);
         }
@@ -122,7 +128,13 @@ impl FileOps<Tree> for SettingOps {
         Shown::text(out)
     }
 
-    fn write(&self, _tree: &Tree, _file: &Opened<'_>, data: &UserBuffer) -> Result<usize> {
+    fn write(
+        &self,
+        _tree: &Tree,
+        _file: &Opened<'_>,
+        _open: &OpenState,
+        data: &UserBuffer,
+    ) -> Result<usize> {
         if data.len() > TEXT_MAX {
             return Err(EINVAL);
         }

@@ -4,7 +4,8 @@
 
 use super::{
     error_logs::ErrorLogs,
-    hist_poll::HistPollState, //
+    hist_poll::HistPollState,
+    upload::OpenUpload, //
 };
 use crate::{
     engine::Engine,
@@ -37,6 +38,10 @@ pub(crate) enum OpenState {
     Hist(HistPollState),
     /// The reader of `hist_delta` or `hist_delta_jsonl`.
     Delta(OpenDelta),
+    /// The version of the list of objects that a reader of `list` has seen.
+    Objects(Atomic<u64>),
+    /// The rules that are written to `rules` of an object.
+    Rules(OpenUpload),
 }
 
 /// State of an open file of intervals, which may outlive its event.

@@ -73,7 +73,13 @@ impl FileOps<Tree> for TriggerOps {
         Shown::text(out)
     }
 
-    fn write(&self, tree: &Tree, file: &Opened<'_>, data: &UserBuffer) -> Result<usize> {
+    fn write(
+        &self,
+        tree: &Tree,
+        file: &Opened<'_>,
+        _open: &OpenState,
+        data: &UserBuffer,
+    ) -> Result<usize> {
         write(tree, file.event()?, file.kernel, data)?;
         Ok(data.len())
     }

@@ -6,14 +6,13 @@ use super::state::Tree;
 use crate::{
     mirror::{
         FileOps,
-        OverlayFile, //
+        Numbered,
+        OverlayFile,
+        OverlaySpecial, //
     },
-    rust::tracefs::{
-        Access,
-        SpecialFops, //
-    },
+    rust::tracefs::Access, //
 };
-use kernel::sync::Arc;
+use kernel::prelude::*;
 
 /// Its mode is a setting.
 pub(super) const FILE: OverlayFile<Tree> = OverlayFile {
@@ -28,7 +27,10 @@ impl FileOps<Tree> for UserEventsDataOps {
         Some(tree.user_events.settings.data)
     }
 
-    fn special<'a>(&self, tree: &'a Tree) -> Option<&'a Arc<SpecialFops>> {
-        Some(&tree.user_events_data)
+    fn special(&self, tree: &Tree, _folder: Option<Numbered>) -> Result<Option<OverlaySpecial>> {
+        Ok(Some(OverlaySpecial {
+            operations: tree.user_events_data.clone(),
+            size: 0,
+        }))
     }
 }

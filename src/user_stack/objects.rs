@@ -431,6 +431,20 @@ impl Objects {
         self.find(number).is_some()
     }
 
+    /// The object with this number. Task context.
+    pub fn object(&self, number: u32) -> Option<Object> {
+        let mut found = None;
+        // Fails when it is found.
+        let _ = self.for_each(|object| {
+            if object.number != number {
+                return Ok(());
+            }
+            found = Some(object);
+            Err(EEXIST)
+        });
+        found
+    }
+
     /// The slot of the object with this number.
     fn find(&self, number: u32) -> Option<&Slot> {
         if number != Self::VDSO {

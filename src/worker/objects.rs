@@ -22,6 +22,10 @@ use crate::{
 use kernel::{
     prelude::*,
     sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         Arc,
         Mutex, //
     },
@@ -42,6 +46,8 @@ const BEAT_MS: u32 = 1000;
 pub(crate) struct ObjectKeeper {
     #[pin]
     kept: Mutex<Kept>,
+    /// Number of tables so far. Changes with `kept` locked.
+    tables: Atomic<u32>,
     #[pin]
     beating: DelayedWork<ObjectKeeper, BEATING>,
     /// Tasks that poll for a change in the list of objects.
@@ -78,6 +84,7 @@ impl KeepsObjects {
         let keeper = Arc::pin_init(
             pin_init!(ObjectKeeper {
                 kept <- kernel::new_mutex!(Kept::default()),
+                tables: Atomic::new(0),
                 beating <- new_delayed_work!("rhist::ObjectKeeper::beating"),
                 polling,
                 queue: Queue::new()?,
@@ -123,6 +130,8 @@ impl ObjectKeeper {
             let objects = Arc::new(Objects::new(cpus, seed, self.files)?, GFP_KERNEL)?;
             user_objects::set(Some(objects.clone()));
             kept.objects = Some(objects);
+            self.tables.fetch_add(1, Relaxed);
+            self.polling.wake();
         }
         kept.uses += 1;
         drop(kept);
@@ -133,6 +142,31 @@ impl ObjectKeeper {
     /// The table; `None` if no histogram has needed one yet.
     pub(crate) fn objects(&self) -> Option<Arc<Objects>> {
         self.kept.lock().objects.clone()
+    }
+
+    /// The table, and the number of tables so far.
+    pub(crate) fn table(&self) -> Option<(u32, Arc<Objects>)> {
+        let kept = self.kept.lock();
+        let nth = self.tables.load(Relaxed);
+        kept.objects.clone().map(|objects| (nth, objects))
+    }
+
+    /// The table, unless it was replaced since there were `nth` tables. Fails with `ENOENT`.
+    pub(crate) fn nth_table(&self, nth: u32) -> Result<Arc<Objects>> {
+        match self.table() {
+            Some((here, objects)) if here == nth => Ok(objects),
+            _ => Err(ENOENT),
+        }
+    }
+
+    /// Returns whether the table was not replaced since there were so many. Takes no lock.
+    pub(crate) fn is_latest(&self, nth: u32) -> bool {
+        self.tables.load(Relaxed) == nth
+    }
+
+    /// Wakes the tasks that poll for a change in the list of objects.
+    pub(crate) fn wake_pollers(&self) {
+        self.polling.wake();
     }
 
     /// Bytes that all rules may take.

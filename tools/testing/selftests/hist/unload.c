@@ -154,6 +154,7 @@ static const char *const kept[] = {
 	".", "events", "events/sched", "events/sched/sched_switch", "events/kprobes/rhist_u", "per_cpu/cpu0",
 	"events/sched/sched_switch/trigger", "events/sched/sched_switch/hist", "events/sched/sched_switch/hist_debug",
 	"events/sched/sched_switch/hist_jsonl", "events/sched/sched_switch/hist_delta", "events/sched/sched_switch/enable", "error_log", "README", "trace",
+	"user_objects", "user_objects/list", "user_objects/0", "user_objects/0/rules", "user_objects/0/image",
 };
 #define KEPT (sizeof(kept) / sizeof(*kept))
 

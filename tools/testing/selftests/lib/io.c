@@ -7,10 +7,13 @@
  *   io write PATH MODE TEXT     one write of TEXT, printf escapes done by the caller
  *   io read FD                  reads from an inherited descriptor: "OK" and the number of bytes
  *   io writefd FD TEXT          writes to an inherited descriptor
+ *   io poll FD                  "OK" if poll(2) finds it readable, EAGAIN if not
  *   io rename OLD NEW
  *   io own PATH                 gives it to root, without a look at it before, as chown(1) takes
  */
 #define _GNU_SOURCE
+#include <poll.h>
+
 #include "tracing.h"
 
 static int flags(const char *mode)
@@ -51,11 +54,16 @@ int main(int argc, char **argv)
 			puts(errno_name(errno));
 		else
 			printf("OK %zd\n", n);
+	} else if (argc == 3 && !strcmp(argv[1], "poll")) {
+		struct pollfd look = { .fd = atoi(argv[2]), .events = POLLIN };
+
+		n = poll(&look, 1, 0);
+		puts(errno_name(n < 0 ? errno : look.revents & POLLIN ? 0 : EAGAIN));
 	} else if (argc == 4 && !strcmp(argv[1], "writefd")) {
 		n = write(atoi(argv[2]), argv[3], strlen(argv[3]));
 		puts(errno_name(n < 0 ? errno : 0));
 	} else {
-		fprintf(stderr, "usage: io open|write|read|writefd|rename|own ...\n");
+		fprintf(stderr, "usage: io open|write|read|writefd|poll|rename|own ...\n");
 		return 2;
 	}
 	return 0;
