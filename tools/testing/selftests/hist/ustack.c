@@ -62,6 +62,15 @@ FRAMED static long outer(void)
 	return result;
 }
 
+/* Calls the chain, which is the same for all its callers. */
+FRAMED static long call_chain(void)
+{
+	long result = outer();
+
+	__asm__ volatile("" : "+r"(result));
+	return result;
+}
+
 /* A mapping of this process. */
 struct mapping {
 	uintptr_t begin, end;
@@ -174,8 +183,9 @@ static void with_frame_pointers(void)
 	char *text, *words, *row;
 
 	add("hist:keys=common_ustack");
-	for (int i = 0; i < 3; i++)
-		outer();
+	/* From one place. */
+	for (volatile int i = 0; i < 3; i++)
+		call_chain();
 	text = read_hist();
 	words = expected("\n         ");
 	ok(asprintf(&row, "{ common_ustack:\n         %s\n", words) > 0 && text && times(text, row) == 1 &&
@@ -188,14 +198,14 @@ static void with_frame_pointers(void)
 	remove_all();
 
 	add("hist:keys=common_ustack,common_pid");
-	outer();
+	call_chain();
 	text = read_hist();
 	ok(text && times(text, words) == 1, "beside another key");
 	free(text);
 	remove_all();
 
 	add("hist:keys=common_ustack:ustack(2)");
-	outer();
+	call_chain();
 	text = read_hist();
 	*strchr(strchr(words, '\n') + 1, '\n') = 0;
 	ok(asprintf(&row, "{ common_ustack:\n         %s\n}", words) > 0 && text && strstr(text, row),
@@ -209,7 +219,7 @@ static void with_frame_pointers(void)
 
 	words = expected(";");
 	add("hist:keys=common_pid:n=common_timestamp:s=common_ustack:onmax($n).save(common_ustack)");
-	outer();
+	call_chain();
 	text = read_hist();
 	ok(text && strstr(text, words), "saved");
 	if (!text || !strstr(text, words))
@@ -229,12 +239,12 @@ static void of_all_processes(void)
 	int status;
 
 	add_trigger(EVENT, pathf("hist:keys=common_ustack if comm == \"ustack\""));
-	outer();
+	call_chain();
 	for (int i = 0; i < 2; i++) {
 		pid_t child = fork();
 
 		if (!child) {
-			outer();
+			call_chain();
 			_exit(0);
 		}
 		waitpid(child, &status, 0);
@@ -405,7 +415,7 @@ static void of_changing_mappings(void)
 	for (int i = 0; i < 2; i++)
 		pthread_create(&threads[i], NULL, change_mappings, &end);
 	for (int i = 0; i < calls; i++)
-		outer();
+		call_chain();
 	__atomic_store_n(&end, true, __ATOMIC_RELAXED);
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
@@ -449,7 +459,7 @@ static void in_themselves(void)
 	add_trigger(event, "hist:keys=common_ustack:size=128");
 	add("hist:keys=common_ustack");
 	for (int i = 0; i < 100; i++)
-		outer();
+		call_chain();
 	text = slurp(in_event(event, "hist"));
 	ok(text && strstr(text, "\n         (nested)\n"), "a hit in a walk takes no stack");
 	free(text);
@@ -547,7 +557,7 @@ static void that_let_go_of_files(void)
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "--call"))
-		return outer() < 0;
+		return call_chain() < 0;
 	tap_begin();
 	if (testing_c()) {
 		skip("this is not rhist", "stacks of programs");
