@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a hit needs to walk the stack of the running program: its registers, its mappings, its
- * memory.
+ * Registers, mappings and memory of the running program, for a hit that walks its stack.
  *
- * A hit takes no lock, so a mapping may be changed or removed while it is looked at. What was read
- * is thrown away then, but the pointers on the way to it have to be good until then:
+ * A hit takes no lock, so a mapping may be changed or removed while it is looked at. The result is
+ * thrown away then, but the pointers on the way to it have to be good until then:
  *
- * - The mm is that of the running task, which cannot leave it before the hit ends.
+ * - The mm belongs to the running task, which cannot leave it before the hit ends.
  * - A VMA that was found in the mm's tree is removed from it after the hit began, so it is freed
  *   after preemption is on again (7.2: or becomes another VMA).
  * - A VMA has a reference to its file until it was removed. A file that is freed becomes another
@@ -57,7 +56,7 @@
 #define fp_of(regs)		((regs)->regs[29])
 #define lr_of(regs)		((regs)->regs[30])
 #define is_foreign(regs)	compat_user_mode(regs)
-/* What ptrauth_user_pac_mask() leaves, without the tag in the highest byte. */
+/* The bits that ptrauth_user_pac_mask() leaves, without the tag in the highest byte. */
 #define CODE			(TASK_SIZE_64 - 1)
 #define vdso_of(mm)		((unsigned long)READ_ONCE((mm)->context.vdso))
 #endif
@@ -72,12 +71,12 @@ static __always_inline bool in_entry_area(unsigned long address)
 /*
  * Return whether the kernel has stored the registers of the program. It stores them before it
  * enables interrupts, and its code for that cannot be probed. Only an NMI may come before: on its
- * own stack, which is in the entry area. (If it interrupts the program itself, it has that of the
- * task.) The processor has put the interrupted stack pointer at the end of it.
+ * own stack, which is in the entry area. (If it interrupts the program itself, it has the task's.)
+ * The processor has put the interrupted stack pointer at the end of it.
  *
  * Perf checks that, too (perf_get_regs_user()), but only for interrupts of the system call's entry
  * behind the change of stacks. Before that, the stack is the program's or one of the entry area,
- * and what is stored is from the entry before.
+ * and the registers of the entry before are stored.
  */
 static __always_inline bool are_stored(const struct pt_regs *regs)
 {
@@ -110,7 +109,7 @@ static DEFINE_PER_CPU(unsigned char, walking);
 /*
  * Begin a walk. For RHIST_USER_RUNS, fill @program with the registers of the running program when
  * it entered the kernel or was interrupted; rhist_user_end() has to follow in this hit. Otherwise,
- * there is nothing to walk. Any context, NMI included, with preemption off.
+ * no stack can be walked. Any context, NMI included, with preemption off.
  */
 notrace enum rhist_user_state rhist_user_begin(struct rhist_user *program)
 {
@@ -185,7 +184,10 @@ fault:
 	return false;
 }
 
-/* Get the inode of a file that is or was mapped, and whether a file stays there; false if it cannot be read. */
+/*
+ * Get the inode of a file that is or was mapped, and whether a file stays there; false if it cannot
+ * be read.
+ */
 static __always_inline bool look_at_file(const struct file *file, const struct inode **inode, bool *stays)
 {
 	fmode_t mode;
@@ -230,7 +232,7 @@ static __always_inline enum rhist_user_kind identify(struct rhist_user_mapping *
 	return RHIST_USER_FILE;
 }
 
-/* Look at the mapping of an address. What it finds may be of several mappings. */
+/* Look at the mapping of an address. The result may be a mix of several mappings. */
 static noinline notrace enum rhist_user_kind look(struct mm_struct *mm, unsigned long address,
 						  struct rhist_user_mapping *to)
 {
@@ -268,7 +270,7 @@ static __always_inline bool are_same(const struct rhist_user_mapping *one, const
 /*
  * Find the executable mapping of an address of the running program. While that is walked.
  *
- * If nobody has locked the mappings for writing meanwhile, what was read is right. Else it has to
+ * If nobody has locked the mappings for writing meanwhile, the result is right. Else it has to
  * be the same twice. The task that writes may be the running one: then nothing changes, though the
  * tree may be between two states. It is always one that can be searched, since page faults search
  * it without that lock.

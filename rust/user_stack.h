@@ -10,7 +10,7 @@ struct file;
 /* Whether the stack of the running program can be walked. */
 enum rhist_user_state {
 	RHIST_USER_RUNS,
-	/* The task has no program: a thread of the kernel, or its memory is gone. */
+	/* The task is a thread of the kernel, or the memory of its program is gone. */
 	RHIST_USER_NONE,
 	/* The program is of another architecture: of 32 bits, or x32. */
 	RHIST_USER_FOREIGN,
@@ -46,7 +46,7 @@ struct rhist_user_file {
 	u32 generation;
 };
 
-/* What an address is in. */
+/* Kinds of mappings that an address may be in. */
 enum rhist_user_kind {
 	/* No executable mapping. */
 	RHIST_USER_ASTRAY,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a hit needs to walk the stack of the running program: see `rust/user_stack.c`.
+//! Registers, mappings and memory of the running program: see `rust/user_stack.c`.
 
 use super::bindings;
 use crate::sync::PreemptOff;
@@ -12,7 +12,7 @@ use core::{
 /// Why the stack of the running program cannot be walked.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Absence {
-    /// The task has no program: a thread of the kernel, or its memory is gone.
+    /// The task is a thread of the kernel, or the memory of its program is gone.
     NoProgram,
     /// The program is of another architecture: of 32 bits, or x32.
     Foreign,
@@ -28,7 +28,7 @@ pub(crate) struct UserRegisters {
     pub(crate) ip: u64,
     pub(crate) sp: u64,
     pub(crate) fp: u64,
-    /// `None` where the architecture has no such register.
+    /// `None` where the architecture lacks such a register.
     pub(crate) lr: Option<u64>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) enum Unmapped {
     Changing,
 }
 
-/// What is mapped.
+/// The contents of a mapping.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Mapped {
     /// A regular file.
@@ -84,7 +84,7 @@ impl UserMapping<'_> {
         self.raw.offset
     }
 
-    /// What is mapped.
+    /// Its contents.
     pub(crate) fn mapped(&self) -> Mapped {
         self.mapped
     }
@@ -122,7 +122,7 @@ impl<'a> UserProgram<'a> {
         }
     }
 
-    /// Its registers.
+    /// Its registers when it entered the kernel, or was interrupted.
     pub(crate) fn registers(&self) -> UserRegisters {
         let bindings::rhist_user { ip, sp, fp, lr, .. } = self.raw;
         UserRegisters {

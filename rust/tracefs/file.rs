@@ -346,7 +346,8 @@ unsafe fn open_file<'a, N: NodeOps>(file: *mut bindings::file) -> &'a OpenFile<N
     unsafe { &*(*file).private_data.cast() }
 }
 
-/// Returns the object of a file of rhist. Fails with `ENODEV` if it was removed, unless `in_rounds` and the file is read in rounds.
+/// Returns the object of a file of rhist. Fails with `ENODEV` if it was removed, unless `in_rounds`
+/// and the file is read in rounds.
 ///
 /// # Safety
 ///

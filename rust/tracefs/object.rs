@@ -74,8 +74,9 @@ pub(super) unsafe fn object_of<'a, N: NodeOps>(inode: *mut bindings::inode) -> &
     unsafe { &*bindings::rhist_inode_private(inode).cast::<Object<N>>() }
 }
 
-/// Unhashes rhist's `dentry` after the file or directory was [removed](Object::removed), and likewise its parents. A dentry in use would otherwise stay in the dentry cache, and hide a
-/// new object of that name.
+/// Unhashes rhist's `dentry` after the file or directory was [removed](Object::removed), and
+/// likewise its parents. A dentry in use would otherwise stay in the dentry cache, and hide a new
+/// object of that name.
 ///
 /// Returns the error for the lookup or `open`: `ESTALE` if a dentry was unhashed, so that the VFS
 /// repeats the path walk, or `gone` if all were already.

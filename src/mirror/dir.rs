@@ -2,11 +2,11 @@
 
 //! Kinds of directories in tracefs, and of rhist's own.
 
-/// A folder for a number, among those of [`Dir::Folder`].
+/// A folder for a number, in [`Dir::Folder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Numbered {
     pub(crate) number: u32,
-    /// Differs from that of the folders which the number had before.
+    /// Another one for each folder that the number has had.
     pub(crate) life: u32,
 }
 

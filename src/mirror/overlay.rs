@@ -180,8 +180,8 @@ pub(crate) trait FileOps<T: Overlay>: Sync {
     }
 
     /// Returns the operations of a file that has its own, such as `ioctl()`. None of the functions
-    /// below is called for it. `folder` is that of a file in [`Dir::Numbered`]. Fails with
-    /// `ENOMEM`.
+    /// below is called for it. `folder` has the number of the directory, if that is
+    /// a [`Dir::Numbered`]. Fails with `ENOMEM`.
     fn special(&self, _shared: &T, _folder: Option<Numbered>) -> Result<Option<OverlaySpecial>> {
         Ok(None)
     }

@@ -151,7 +151,7 @@ impl ObjectKeeper {
         kept.objects.clone().map(|objects| (nth, objects))
     }
 
-    /// The table, unless it was replaced since there were `nth` tables. Fails with `ENOENT`.
+    /// The table, if that is the `nth` one. Fails with `ENOENT`.
     pub(crate) fn nth_table(&self, nth: u32) -> Result<Arc<Objects>> {
         match self.table() {
             Some((here, objects)) if here == nth => Ok(objects),
@@ -159,7 +159,7 @@ impl ObjectKeeper {
         }
     }
 
-    /// Returns whether the table was not replaced since there were so many. Takes no lock.
+    /// Returns whether the table is the `nth` one, or will be. Takes no lock.
     pub(crate) fn is_latest(&self, nth: u32) -> bool {
         self.tables.load(Relaxed) == nth
     }

@@ -23,7 +23,7 @@
 /* A function with a frame pointer, also where its callers have none. */
 #define FRAMED __attribute__((noinline, noclone, optimize("no-omit-frame-pointer")))
 
-/* Where the chain of functions is: the instruction behind the system call, then return addresses. */
+/* The addresses of the chain: of the instruction behind the system call, then return addresses. */
 static uintptr_t chain[4];
 
 /* Calls getpgid() by an instruction of its own. Stores the address behind that. */
@@ -152,7 +152,7 @@ static void add(const char *text)
 	add_trigger(EVENT, pathf("%s if common_pid == %d", text, getpid()));
 }
 
-/* Says what was expected, and what was there instead. */
+/* Prints the expected text, and the text that was found. */
 static void differ(const char *expected, const char *got)
 {
 	note("expected:\n%s\ngot:\n%s", expected, got ? got : "nothing");
@@ -355,7 +355,8 @@ static void of_generated_code(void)
 	long object = -1;
 #ifdef __aarch64__
 	static const unsigned int code[] = {
-		/* stp x29, x30, [sp, #-16]!; mov x29, sp; mov x0, #0; mov x8, #155; svc #0; ldp x29, x30, [sp], #16; ret */
+		/* stp x29, x30, [sp, #-16]!; mov x29, sp; mov x0, #0; mov x8, #155; svc #0 */
+		/* ldp x29, x30, [sp], #16; ret */
 		0xa9bf7bfd, 0x910003fd, 0xd2800000, 0xd2801368, 0xd4000001, 0xa8c17bfd, 0xd65f03c0,
 	};
 	const unsigned long behind = 20;
@@ -391,7 +392,7 @@ static void of_generated_code(void)
 	munmap(memory, 8192);
 }
 
-/* Maps and unmaps code, until it is told to end. */
+/* Maps and unmaps code until `end` is set. */
 static void *change_mappings(void *end)
 {
 	while (!__atomic_load_n((bool *)end, __ATOMIC_RELAXED)) {
@@ -470,7 +471,7 @@ static void in_themselves(void)
 	remove_all();
 }
 
-/* Threads of the kernel, and programs of 32 bits, have no such stacks. */
+/* Threads of the kernel, and programs of 32 bits: only the reason is shown. */
 static void of_others(void)
 {
 	const char *event = "workqueue/workqueue_execute_start", *caller = pathf("%s/caller32", getenv("OUT") ?: ".");
