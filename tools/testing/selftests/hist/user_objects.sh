@@ -22,11 +22,10 @@ EVENT=events/syscalls/sys_enter_getpgid
 is "$(head -n 1 $O/list)" "# number kind device inode generation size changed process state" "the list has columns"
 echo 'hist:keys=common_ustack' >$EVENT/trigger || exit 1
 
-clean()
+# restore: gives all back to root
+restore()
 {
-	remove_triggers $EVENT
 	chown 0:0 $O $O/list $O/0 $O/0/rules && chmod 700 $O $O/0 && chmod 440 $O/list && chmod 600 $O/0/rules
-	rm -f $io
 }
 
 # --- names
@@ -95,16 +94,85 @@ is "$(stat -c '%n %u %a' $O $O/list $O/0 $O/0/rules)" "$O $USER 500
 $O/list $USER 440
 $O/0 $USER 700
 $O/0/rules $USER 400" "owners and modes last when they are looked up anew"
-clean
+restore
 is "$(stat -c '%n %u:%g %a' $O $O/list $O/0 $O/0/rules)" "$O 0:0 700
 $O/list 0:0 440
 $O/0 0:0 700
 $O/0/rules 0:0 600" "and are taken back"
 chmod 700 .
 
-# --- files without a file
+# --- images
 
-is "$(io open $O/0/image r) $(io open $O/0/image w)" "ESTALE ESTALE" "the vDSO has no file"
+is "$(io open $O/0/image r)" ESTALE "the vDSO has no file"
+
+# number FILE: prints the number of its object, which is the last with its inode
+number()
+{
+	dev=$(stat -c %d "$1")
+	major=$((dev >> 8 & 0xfff)) minor=$((dev & 0xff | dev >> 12 & 0xfff00))
+	sed -n "s/ file $major:$minor $(stat -c %i "$1") .*//p" $O/list | tail -n 1
+}
+# call PROGRAM...: runs a copy of the program that makes one call
+call() { "$@" --call || echo "$1: $?"; }
+# released NUMBER: waits until its file is not held any more
+released()
+{
+	for i in $(seq 300); do
+		[ "$(io open $O/$1/image r)" != ESTALE ] || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+ustack=$(command -v ustack)
+mkdir $work/fs && mount -t tmpfs -o mode=755 tmpfs $work/fs && chmod 711 $work || exit 1
+cp $ustack $work/fs/call && chmod 711 $work/fs/call
+call $work/fs/call
+n=$(number $work/fs/call)
+is "$(stat -c %s $O/$n/image)" "$(stat -c %s $ustack)" "an image has the size of the file"
+yes "and its contents" cmp $O/$n/image $ustack
+is "$(tail -c 1000 $O/$n/image | cksum)" "$(tail -c 1000 $ustack | cksum)" "also from the end"
+is "$(dd if=$O/$n/image bs=1000 skip=7 count=3 2>/dev/null | cksum)" "$(dd if=$ustack bs=1000 skip=7 count=3 2>/dev/null | cksum)" \
+	"and in between"
+is "$(io map 5 r 5<$O/$n/image | cksum)" "$(cksum <$ustack)" "it can be mapped"
+is "$(io map 5 x 5<$O/$n/image)" EPERM "but not to be executed"
+is "$(io map 5 w 5<>$O/$n/image)" EACCES "or written"
+is "$(io write $O/$n/image rw x)" EINVAL "nor does it take writes"
+chmod 711 .
+chown $USER $O $O/$n $O/$n/image
+is "$(can $O/$n/image r)" EACCES "a user to whom it is given cannot read a file of others"
+chmod 755 $work/fs/call
+is "$(can $O/$n/image r)" OK "but one that all may read"
+chmod 700 $work/fs
+is "$(can $work/fs/call r) $(can $O/$n/image r)" "EACCES OK" "also in a directory of others"
+rm $work/fs/call
+yes "a deleted file is read" cmp $O/$n/image $ustack
+
+exec 5<$O/$n/image
+yes "it is released soon" released $n
+no "while an image is open, its file system is in use" umount $work/fs
+is "$(cksum <&5)" "$(cksum <$ustack)" "and it can be read"
+exec 5<&-
+yes "and not longer" umount $work/fs
+
+mount -t tmpfs -o mode=755 tmpfs $work/fs
+cp $ustack $work/fs/call
+call $work/fs/call
+n=$(number $work/fs/call)
+yes "another is released" released $n
+call $work/fs/call
+yes "and read again, if somebody wanted to, and a hit came" cmp $O/$n/image $ustack
+released $n
+umount $work/fs
+
+# The last number is that of the newest object.
+call io memory $ustack >"$work/said"
+n=$(sed -n '$s/ file .*//p' $O/list)
+yes "a program that is in memory only" cmp $O/$n/image $ustack
+chown $USER $O $O/$n $O/$n/image
+is "$(can $O/$n/image r)" EACCES "is for its owner only, though its mode lets all read it"
+chown 0 $O $O/$n $O/$n/image
+chmod 700 .
 
 # --- rules: their words, with \ooo for a byte
 
@@ -161,5 +229,6 @@ is "$(sed -n 2p $O/list)" "0 vdso - - - - - - rules" "and the list says so"
 is "$(io poll 4)" OK "and can be read anew"
 is "$(write "$good")" "File exists" "others cannot follow"
 is "$(write "$good" "$zero")" "Invalid argument" "nor more words"
-clean
+remove_triggers $EVENT
+rm -f $io
 finish

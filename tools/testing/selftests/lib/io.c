@@ -8,11 +8,15 @@
  *   io read FD                  reads from an inherited descriptor: "OK" and the number of bytes
  *   io writefd FD TEXT          writes to an inherited descriptor
  *   io poll FD                  "OK" if poll(2) finds it readable, EAGAIN if not
+ *   io map FD r|x|w             maps an inherited descriptor to read, execute or write it; prints the
+ *                               contents instead of "OK"
+ *   io memory PROGRAM ARGUMENT  runs a copy of a program that is in memory only
  *   io rename OLD NEW
  *   io own PATH                 gives it to root, without a look at it before, as chown(1) takes
  */
 #define _GNU_SOURCE
 #include <poll.h>
+#include <sys/mman.h>
 
 #include "tracing.h"
 
@@ -28,6 +32,36 @@ static int flags(const char *mode)
 			return modes[i].flags;
 	fprintf(stderr, "io: no mode %s\n", mode);
 	exit(2);
+}
+
+/* Maps a file, and prints it. Returns an errno. */
+static int map(int fd, char mode)
+{
+	int protection = PROT_READ | (mode == 'x' ? PROT_EXEC : mode == 'w' ? PROT_WRITE : 0);
+	off_t size = lseek(fd, 0, SEEK_END);
+	void *at = size < 0 ? MAP_FAILED : mmap(NULL, size, protection, mode == 'x' ? MAP_PRIVATE : MAP_SHARED, fd, 0);
+
+	if (at == MAP_FAILED)
+		return errno;
+	/* The mapping stays without the descriptor. */
+	close(fd);
+	fwrite(at, 1, size, stdout);
+	return 0;
+}
+
+/* Runs a copy of a program. Returns an errno. */
+static int run_in_memory(const char *path, char *argument)
+{
+	int from = open(path, O_RDONLY | O_CLOEXEC), fd = memfd_create("io", MFD_CLOEXEC);
+	char *arguments[] = { "io", argument, NULL }, *environment[] = { NULL }, buffer[4096];
+	ssize_t n;
+
+	while ((n = read(from, buffer, sizeof(buffer))) > 0)
+		if (write(fd, buffer, n) != n)
+			break;
+	if (!n)
+		fexecve(fd, arguments, environment);
+	return errno;
 }
 
 int main(int argc, char **argv)
@@ -54,6 +88,13 @@ int main(int argc, char **argv)
 			puts(errno_name(errno));
 		else
 			printf("OK %zd\n", n);
+	} else if (argc == 4 && !strcmp(argv[1], "map")) {
+		int error = map(atoi(argv[2]), *argv[3]);
+
+		if (error)
+			puts(errno_name(error));
+	} else if (argc == 4 && !strcmp(argv[1], "memory")) {
+		puts(errno_name(run_in_memory(argv[2], argv[3])));
 	} else if (argc == 3 && !strcmp(argv[1], "poll")) {
 		struct pollfd look = { .fd = atoi(argv[2]), .events = POLLIN };
 
@@ -63,7 +104,7 @@ int main(int argc, char **argv)
 		n = write(atoi(argv[2]), argv[3], strlen(argv[3]));
 		puts(errno_name(n < 0 ? errno : 0));
 	} else {
-		fprintf(stderr, "usage: io open|write|read|writefd|poll|rename|own ...\n");
+		fprintf(stderr, "usage: io open|write|read|writefd|poll|map|memory|rename|own ...\n");
 		return 2;
 	}
 	return 0;
