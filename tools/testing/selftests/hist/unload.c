@@ -116,6 +116,8 @@ static void open_files(void)
 static const char *const triggers[][2] = {
 	{ "syscalls/sys_enter_getpgid", "hist:keys=pid" },
 	{ "syscalls/sys_enter_getpgid", "hist:keys=common_cpu:size=128" },
+	/* Makes an object: see kept. */
+	{ "syscalls/sys_enter_getpgid", "hist:keys=common_ustack:size=128" },
 	{ "raw_syscalls/sys_enter", "hist:keys=id" },
 	{ "sched/sched_switch", "hist:keys=next_pid" },
 	{ "sched/sched_waking", "hist:keys=comm" },
