@@ -14,6 +14,7 @@ mod compiler;
 mod eh_frame;
 mod entries;
 mod error;
+mod form;
 mod frames;
 mod limits;
 mod rule;
@@ -22,6 +23,7 @@ mod translation;
 
 pub use compiler::compile;
 pub use error::Error;
+pub use form::Form;
 pub use limits::MOST_PAGES;
 pub use limits::MOST_ROWS;
 pub use limits::MOST_RULES;

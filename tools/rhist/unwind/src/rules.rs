@@ -15,9 +15,9 @@ use std::io::Write;
 use std::ops::Range;
 
 /// The bytes `RUR1`.
-const MAGIC: u32 = 0x3152_5552;
+pub(crate) const MAGIC: u32 = 0x3152_5552;
 /// Size of the header, in bytes.
-const HEADER: usize = 24;
+pub(crate) const HEADER: usize = 24;
 /// Bits of an offset in a page.
 const PAGE_BITS: u32 = 16;
 /// Pages that an offset of 40 bits can be in.

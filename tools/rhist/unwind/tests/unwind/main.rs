@@ -4,6 +4,7 @@
 
 mod exercise;
 mod file;
+mod form;
 mod hostile;
 mod load;
 #[path = "../../../elf/tests/machine/mod.rs"]
