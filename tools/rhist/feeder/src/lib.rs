@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Rules for the stacks of programs: reads the files that programs have mapped, compiles their
+//! unwind information, and gives the tables to the module, in `user_objects/` of its tracing
+//! directory.
+//!
+//! A [`Feeder`] watches the list of objects, in the thread that calls [`Feeder::run()`]. Each file
+//! is read and compiled by a child process of its own, since any user may have built it, and since
+//! its file system may not answer: [`compiler`] has its part of the work.
+
+mod compilation;
+pub mod compiler;
+mod confinement;
+mod feeder;
+mod folder;
+mod list;
+mod news;
+
+pub use feeder::Feeder;
+pub use feeder::Settings;
+pub use feeder::Until;
+pub use folder::FOLDER;
+pub use list::Object;
+pub use news::News;
+pub use news::Summary;
