@@ -26,6 +26,7 @@ use crate::commands::serve;
 use crate::commands::show;
 use crate::commands::status;
 use crate::commands::top;
+use crate::commands::unwind;
 use crate::commands::words;
 use crate::diagnostic::USAGE;
 use crate::options::Common;
@@ -98,6 +99,12 @@ pub enum Command {
     /// Runs until SIGTERM or SIGINT, and then removes all that it made. SIGHUP makes it read its
     /// configuration again; unchanged histograms go on. See rhist.service(8).
     Serve(serve::Args),
+    /// Give the module rules for the stacks of programs
+    ///
+    /// Reads the unwind information (.eh_frame) of each file in which a stack is taken, and writes
+    /// it as rules, by which the module walks stacks of programs without frame pointers. Runs until
+    /// it is interrupted. Needs root, and the module.
+    Unwind(unwind::Args),
     /// Run a program on the tracing directory of rhist
     ///
     /// COMMAND runs in a mount namespace of its own, in which rhist's tracing directory lies over
@@ -133,6 +140,7 @@ impl Command {
             Self::Doctor => "doctor",
             Self::Check(_) => "check",
             Self::Serve(_) => "serve",
+            Self::Unwind(_) => "unwind",
             Self::Exec(_) => "exec",
             Self::Recipe(_) => "RECIPE",
         }
@@ -184,6 +192,7 @@ impl CommandLine {
             Some(Command::Doctor) => doctor::run(common.format()),
             Some(Command::Check(args)) => check::run(&args),
             Some(Command::Serve(args)) => serve::run(&args),
+            Some(Command::Unwind(args)) => unwind::run(&args),
             Some(Command::Exec(args)) => exec::run(&args, common.dry_run),
             Some(Command::Recipe(words)) => words::run(&words, &common),
         }

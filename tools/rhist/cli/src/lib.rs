@@ -34,11 +34,16 @@ use command_line::CommandLine;
 use command_line::usage_status;
 use diagnostic::Diagnostic;
 use rhist_core::query;
+use rhist_feeder::compiler;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
+    let given: Vec<OsString> = std::env::args_os().collect();
+    if given.first().is_some_and(|name| name == compiler::NAME) {
+        return compiler::main(&given);
+    }
     complete::run();
-    let words = words(std::env::args_os());
+    let words = words(given.into_iter());
     let result = CommandLine::parse_from(&words)
         .map_err(anyhow::Error::from)
         .and_then(CommandLine::run);

@@ -70,7 +70,7 @@ const LISTS: Known = Known {
 };
 
 /// Supported options by command. A recipe, which is not listed, supports all of them.
-const KNOWN: [(&str, Known); 17] = [
+const KNOWN: [(&str, Known); 18] = [
     // No command.
     (
         "",
@@ -139,6 +139,7 @@ const KNOWN: [(&str, Known); 17] = [
     ("doctor", LISTS),
     ("check", NOTHING),
     ("serve", NOTHING),
+    ("unwind", NOTHING),
     (
         "exec",
         Known {

@@ -402,6 +402,7 @@ fn options_that_a_command_does_not_know() {
         ("doctor", "text json"),
         ("check", ""),
         ("serve --config etc --listen 127.0.0.1:0", ""),
+        ("unwind --once", ""),
         ("exec true", "dry-run"),
     ] {
         let words: Vec<&str> = line.split_whitespace().collect();

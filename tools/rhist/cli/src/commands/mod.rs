@@ -20,4 +20,5 @@ pub mod serve;
 pub mod show;
 pub mod status;
 pub mod top;
+pub mod unwind;
 pub mod words;
