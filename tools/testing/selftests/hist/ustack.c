@@ -101,7 +101,7 @@ static struct mapping mapping_of(uintptr_t address)
 
 /*
  * Returns the line of user_objects/list for the file of a mapping, from its number on; NULL if it
- * has none. The caller frees it.
+ * has none. An inode may have been used before: the last line counts. The caller frees it.
  */
 static char *listed(const struct mapping *mapping)
 {
@@ -109,12 +109,14 @@ static char *listed(const struct mapping *mapping)
 	char wanted[128];
 
 	snprintf(wanted, sizeof(wanted), " file %u:%u %lu ", mapping->major, mapping->minor, mapping->inode);
-	for (char *line = list; line && *line && !found; line += strcspn(line, "\n"), line += *line == '\n') {
+	for (char *line = list; line && *line; line += strcspn(line, "\n"), line += *line == '\n') {
 		size_t len = strcspn(line, "\n");
 		char *at = memmem(line, len, wanted, strlen(wanted));
 
-		if (at)
+		if (at) {
+			free(found);
 			found = strndup(line, len);
+		}
 	}
 	free(list);
 	return found;
