@@ -46,6 +46,7 @@
 #elif defined(CONFIG_X86_64)
 #include <asm/cpu_entry_area.h>
 #include <asm/cpufeature.h>
+#include <asm/msr.h>
 #include <asm/processor.h>
 #define fp_of(regs)		((regs)->bp)
 #define lr_of(regs)		0
@@ -72,7 +73,8 @@ static __always_inline bool in_entry_area(unsigned long address)
  * Return whether the kernel has stored the registers of the program. It stores them before it
  * enables interrupts, and its code for that cannot be probed. Only an NMI may come before: on its
  * own stack, which is in the entry area. (If it interrupts the program itself, it has the task's.)
- * The processor has put the interrupted stack pointer at the end of it.
+ * The processor has put the interrupted stack pointer into the second word from its end; with FRED,
+ * into the fourth (struct fred_frame).
  *
  * Perf checks that, too (perf_get_regs_user()), but only for interrupts of the system call's entry
  * behind the change of stacks. Before that, the stack is the program's or one of the entry area,
@@ -81,16 +83,15 @@ static __always_inline bool in_entry_area(unsigned long address)
 static __always_inline bool are_stored(const struct pt_regs *regs)
 {
 	unsigned long here = current_stack_pointer, end, before;
+	bool fred = cpu_feature_enabled(X86_FEATURE_FRED);
 
 	if (likely(!in_entry_area(here)))
 		return true;
-	/* With FRED, the end is not known here. */
-	if (cpu_feature_enabled(X86_FEATURE_FRED))
-		return false;
-	end = this_cpu_read(cpu_tss_rw.x86_tss.ist[IST_INDEX_NMI]);
+	/* The stack of FRED_NMI_STACK_LEVEL. */
+	end = fred ? __rdmsr(MSR_IA32_FRED_RSP2) : this_cpu_read(cpu_tss_rw.x86_tss.ist[IST_INDEX_NMI]);
 	if (end - here > EXCEPTION_STKSZ)
 		return false;
-	before = ((const unsigned long *)end)[-2];
+	before = ((const unsigned long *)end)[fred ? -4 : -2];
 	if (before < TASK_SIZE_MAX || in_entry_area(before))
 		return false;
 	return before <= (unsigned long)&regs->bp || before > (unsigned long)(regs + 1);
