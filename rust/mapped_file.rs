@@ -101,7 +101,8 @@ impl ReadFile {
     ///
     /// # Errors
     ///
-    /// `EPERM` if it is to be executed, `EACCES` if it is to be written, `ENODEV`, and as `mmap()` of the file system.
+    /// `EPERM` if it is to be executed, `EACCES` if it is to be written, `ENODEV`, and as `mmap()`
+    /// of the file system.
     pub(crate) fn map(&self, vma: &VmaNew) -> Result {
         // SAFETY: By the type invariant the file is open. `vma` is being set up, with mmap_lock
         // held for writing. The type is the same one, from another run of bindgen.

@@ -165,7 +165,7 @@ yes "and read again, if somebody wanted to, and a hit came" cmp $O/$n/image $ust
 released $n
 umount $work/fs
 
-# The last number is that of the newest object.
+# The newest object is in the last line.
 call io memory $ustack >"$work/said"
 n=$(sed -n '$s/ file .*//p' $O/list)
 yes "a program that is in memory only" cmp $O/$n/image $ustack

@@ -8,7 +8,7 @@
  *   io read FD                  reads from an inherited descriptor: "OK" and the number of bytes
  *   io writefd FD TEXT          writes to an inherited descriptor
  *   io poll FD                  "OK" if poll(2) finds it readable, EAGAIN if not
- *   io map FD r|x|w             maps an inherited descriptor to read, execute or write it; prints the
+ *   io map FD r|x|w             maps an inherited descriptor to read, execute or write; prints the
  *                               contents instead of "OK"
  *   io memory PROGRAM ARGUMENT  runs a copy of a program that is in memory only
  *   io rename OLD NEW
