@@ -84,6 +84,11 @@ impl UserMapping<'_> {
         self.raw.offset
     }
 
+    /// Whether it is of a file that can be held, if not now.
+    pub(crate) fn can_be_held(&self) -> bool {
+        matches!(self.mapped, Mapped::File { .. }) && self.raw.stays
+    }
+
     /// Its contents.
     pub(crate) fn mapped(&self) -> Mapped {
         self.mapped

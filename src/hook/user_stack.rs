@@ -59,7 +59,8 @@ impl<'a> Running<'a> {
         match program.hold(mapping) {
             // SAFETY: The reference belongs to this function, which gives it away.
             Some((file, fits)) => unsafe { Held::new(file, fits) },
-            None => Held::NONE,
+            None if mapping.can_be_held() => Held::NONE,
+            None => Held::NEVER,
         }
     }
 

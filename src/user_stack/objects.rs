@@ -31,7 +31,8 @@ use kernel::{
 use super::{
     End,
     Rule,
-    Rules, //
+    Rules,
+    Word, //
 };
 use crate::{
     map::{
@@ -140,17 +141,20 @@ pub trait ExecFiles: Sync {
     unsafe fn put(&self, file: usize);
 }
 
-/// A reference to a mapped file, or [`Held::NONE`], as a hit has taken it.
+/// A reference to a mapped file, as a hit has taken it; or none.
 ///
 /// # Invariants
 ///
-/// `0` is 0, or a file with a reference that belongs to this, a multiple of 8, maybe plus
-/// [`OTHER`].
+/// `0` is [`WANTED`] or [`NEVER`], or a file with a reference that belongs to this, a multiple of 8,
+/// maybe plus [`OTHER`].
 pub struct Held(usize);
 
 impl Held {
-    /// No file could be held.
-    pub const NONE: Self = Self(0);
+    /// The file could not be held now.
+    pub const NONE: Self = Self(WANTED);
+
+    /// The object has no file, or one that cannot be held.
+    pub const NEVER: Self = Self(NEVER);
 
     /// A reference to a file; `fits` is false if it is not the object's, because the mapping has
     /// changed meanwhile: then it is put, and not used.
@@ -173,6 +177,8 @@ const WANTED: usize = 0;
 const HOLDING: usize = 1;
 /// Nobody wants the file.
 const UNWANTED: usize = 2;
+/// Hits cannot hold it.
+const NEVER: usize = 3;
 
 /// Set in a slot whose file is not the object's.
 const OTHER: usize = 4;
@@ -180,10 +186,15 @@ const OTHER: usize = 4;
 /// The file and the rules of an object.
 struct Slot {
     /// A file with a reference that belongs to the slot, maybe plus [`OTHER`]; or [`WANTED`],
-    /// [`HOLDING`] or [`UNWANTED`].
+    /// [`HOLDING`], [`UNWANTED`] or [`NEVER`].
     file: Atomic<usize>,
     /// From `Arc::into_raw()`, or null. Set once.
     rules: Atomic<*mut Rules>,
+}
+
+/// Returns the file in a slot with this word, if it is the object's.
+fn file_in(word: usize) -> Option<usize> {
+    (word > NEVER && word & OTHER == 0).then_some(word)
 }
 
 impl Slot {
@@ -232,7 +243,7 @@ pub enum ObjectState {
 /// An object, as it is listed.
 #[derive(Clone, Copy, Debug)]
 pub struct Object {
-    /// Its number: from 1.
+    /// Its number.
     pub number: u32,
     /// Its identity; `None` for [`Objects::VDSO`].
     pub identity: Option<Identity>,
@@ -244,10 +255,16 @@ pub struct Object {
 ///
 /// # Invariants
 ///
-/// `slots` has [`Objects::VDSO`] and a slot for each element of `map`, by its number and 1.
+/// `slots` has a slot for [`Objects::VDSO`], and then one for each element of `map`.
 pub struct Objects {
     map: Map,
     slots: KVVec<Slot>,
+    /// The numbers of other objects are higher.
+    base: u32,
+    /// Number of objects without a file, and of attempts to add one.
+    memories: Atomic<u32>,
+    /// Hits with an object without a file that did not get a number.
+    memories_lost: Atomic<u64>,
     /// For each possible CPU, the stacks that were taken there.
     ends: KVVec<Ends>,
     /// Bytes of all rules.
@@ -266,15 +283,23 @@ impl Objects {
     /// Maximum number of objects.
     pub const MAX: usize = 1 << Self::BITS;
 
+    /// Maximum number of objects without a file: a program can make any number of them.
+    pub const MEMORIES_MAX: u32 = 1 << (Self::BITS - 2);
+
     /// The number for the code that the kernel maps into each program (vDSO).
     pub const VDSO: u32 = 0;
 
     /// A file is held for so many [beats](Objects::beat), or one more.
     pub const BEATS_HELD: u8 = 9;
 
-    /// Creates an empty table. `seed` is a random number, so that keys that collide cannot be made
-    /// up. May sleep. Fails with `ENOMEM`.
-    pub fn new(cpus: Cpus, seed: u64, files: &'static dyn ExecFiles) -> Result<Self> {
+    /// Creates an empty table, whose numbers are not those of the table `before`. `seed` is a random
+    /// number, so that keys that collide cannot be made up. May sleep. Fails with `ENOMEM`.
+    pub fn new(
+        cpus: Cpus,
+        seed: u64,
+        files: &'static dyn ExecFiles,
+        before: Option<&Self>,
+    ) -> Result<Self> {
         let shape = Shape {
             bits: Self::BITS,
             key_size: KEY * size_of::<u64>(),
@@ -302,10 +327,19 @@ impl Objects {
         for _ in 0..cpus.count {
             ends.push(Ends::new(), GFP_KERNEL)?;
         }
+        let behind = |before: &Self| before.base + before.slots.len() as u32;
+        let base = before.map_or(0, behind);
         // INVARIANT: As many as it says.
         Ok(Self {
             map,
+            // They begin anew when they would be too large for a word.
+            base: match base + (len as u32) < Word::NUMBERS {
+                true => base,
+                false => 0,
+            },
             slots,
+            memories: Atomic::new(0),
+            memories_lost: Atomic::new(0),
             ends,
             bytes: Atomic::new(0),
             changes: Atomic::new(0),
@@ -325,13 +359,45 @@ impl Objects {
         hold: impl FnOnce() -> Held,
     ) -> Option<u32> {
         let contents = self.map.read(preempt);
-        let elt = contents.insert_words(preempt, &identity.key())?;
-        let number = contents.nth(elt.number()) as u32 + 1;
-        let slot = self.slots.get(number as usize)?;
+        let key = identity.key();
+        let elt = match identity {
+            Identity::File(_) => contents.insert_words(preempt, &key)?,
+            Identity::Memory { .. } => match contents.lookup_words(&key) {
+                Some(elt) => elt,
+                None => {
+                    self.count_memory()?;
+                    contents.insert_words(preempt, &key)?
+                }
+            },
+        };
+        let nth = contents.nth(elt.number()) + 1;
+        let slot = self.slots.get(nth)?;
         if slot.file.load(Relaxed) == WANTED {
             Self::hold(slot, hold);
         }
-        Some(number)
+        Some(self.base + nth as u32)
+    }
+
+    /// Counts an object without a file. `None`: they are too many.
+    #[inline(never)]
+    fn count_memory(&self) -> Option<()> {
+        // Two hits may add the same one at the same time: then it counts twice.
+        if self.memories.fetch_add(1, Relaxed) < Self::MEMORIES_MAX {
+            return Some(());
+        }
+        self.memories.fetch_sub(1, Relaxed);
+        self.memories_lost.fetch_add(1, Relaxed);
+        None
+    }
+
+    /// The slot of an object with this number, if it exists. Any context.
+    #[inline(always)]
+    fn slot(&self, number: u32) -> Option<&Slot> {
+        let nth = match number {
+            Self::VDSO => 0,
+            number => number.checked_sub(self.base)? as usize,
+        };
+        self.slots.get(nth)
     }
 
     #[inline(never)]
@@ -339,11 +405,7 @@ impl Objects {
         // Others, also one that has interrupted this or that this has interrupted, leave the slot
         // to the one that was first.
         if slot.file.cmpxchg(WANTED, HOLDING, Relaxed).is_ok() {
-            let held = match hold().0 {
-                0 => WANTED,
-                file => file,
-            };
-            slot.file.store(held, Release);
+            slot.file.store(hold().0, Release);
         }
     }
 
@@ -351,7 +413,7 @@ impl Objects {
     /// it. Any context.
     #[inline(always)]
     pub fn rule(&self, _: PreemptOff<'_>, number: u32, offset: u64) -> Option<Rule> {
-        let rules = self.slots.get(number as usize)?.rules()?;
+        let rules = self.slot(number)?.rules()?;
         Some(rules.find(offset))
     }
 
@@ -371,9 +433,10 @@ impl Objects {
         self.ends.iter().filter_map(of_cpu).sum()
     }
 
-    /// Hits with an object that did not get a number. Task context, may sleep.
+    /// Number of times that hits came to an object that did not get a number. Task context, may
+    /// sleep.
     pub fn lost(&self) -> u64 {
-        self.map.drops()
+        self.map.drops() + self.memories_lost.load(Relaxed)
     }
 
     /// Bytes of all rules.
@@ -418,7 +481,7 @@ impl Objects {
                 .zip(elt.key_words())
                 .for_each(|(to, word)| *to = word);
             each(Object {
-                number: nth as u32 + 1,
+                number: self.base + nth as u32 + 1,
                 identity: Some(Identity::of_key(key)),
                 state: Self::state(slot),
             })?;
@@ -449,15 +512,16 @@ impl Objects {
     fn find(&self, number: u32) -> Option<&Slot> {
         if number != Self::VDSO {
             let contents = self.map.contents();
-            let is_it = |number: u32| contents.nth(number) as u32 + 1;
-            contents.elts().find(|elt| is_it(elt.number()) == number)?;
+            let number_of = |element: u32| self.base + contents.nth(element) as u32 + 1;
+            contents
+                .elts()
+                .find(|elt| number_of(elt.number()) == number)?;
         }
-        self.slots.get(number as usize)
+        self.slot(number)
     }
 
     fn state(slot: &Slot) -> ObjectState {
-        let file = slot.file.load(Relaxed);
-        let readable = file > UNWANTED && file & OTHER == 0;
+        let readable = file_in(slot.file.load(Relaxed)).is_some();
         match slot.rules() {
             Some(rules) => ObjectState::Ruled {
                 rows: rules.rows(),
@@ -505,8 +569,7 @@ impl Objects {
         let slot = self.find(number)?;
         // The worker takes files out of slots with the lock held only.
         let _beats = self.beats.lock();
-        let file = slot.file.load(Acquire);
-        if file > UNWANTED && file & OTHER == 0 {
+        if let Some(file) = file_in(slot.file.load(Acquire)) {
             return Some(with(file));
         }
         Self::want_in(slot);
@@ -536,23 +599,28 @@ impl Objects {
             let (Some(slot), Some(beats)) = (self.slots.get(nth), beats.get_mut(nth)) else {
                 continue;
             };
-            let file = slot.file.load(Acquire);
-            if file <= UNWANTED {
+            let word = slot.file.load(Acquire);
+            if word <= NEVER {
                 *beats = 0;
                 continue;
             }
             *beats += 1;
-            let is_other = file & OTHER != 0;
-            if is_other || *beats > Self::BEATS_HELD {
-                *beats = 0;
-                let left = if is_other { WANTED } else { UNWANTED };
-                slot.file.store(left, Relaxed);
-                self.changed();
-                // SAFETY: The reference belonged to the slot.
-                unsafe { self.files.put(file & !OTHER) };
-            } else {
-                is_holding = true;
-            }
+            let (put, left) = match file_in(word) {
+                None => (word & !OTHER, WANTED),
+                Some(file) if *beats > Self::BEATS_HELD => (file, UNWANTED),
+                Some(_) => {
+                    is_holding = true;
+                    if *beats == 1 {
+                        self.changed();
+                    }
+                    continue;
+                }
+            };
+            *beats = 0;
+            slot.file.store(left, Relaxed);
+            self.changed();
+            // SAFETY: The reference belonged to the slot.
+            unsafe { self.files.put(put) };
         }
         is_holding
     }
@@ -561,10 +629,10 @@ impl Objects {
 impl Drop for Objects {
     fn drop(&mut self) {
         for slot in &self.slots {
-            let file = slot.file.load(Acquire);
-            if file > UNWANTED {
+            let word = slot.file.load(Acquire);
+            if word > NEVER {
                 // SAFETY: The reference belonged to the slot, which nobody uses any more.
-                unsafe { self.files.put(file & !OTHER) };
+                unsafe { self.files.put(word & !OTHER) };
             }
             let rules = slot.rules.load(Acquire);
             if !rules.is_null() {

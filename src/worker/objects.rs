@@ -127,7 +127,10 @@ impl ObjectKeeper {
         let is_old = |objects: &Arc<Objects>| objects.len() > Objects::MAX / 2;
         let is_missing = kept.objects.is_none();
         if is_missing || kept.uses == 0 && kept.objects.as_ref().is_some_and(is_old) {
-            let objects = Arc::new(Objects::new(cpus, seed, self.files)?, GFP_KERNEL)?;
+            let objects = Arc::new(
+                Objects::new(cpus, seed, self.files, kept.objects.as_deref())?,
+                GFP_KERNEL,
+            )?;
             user_objects::set(Some(objects.clone()));
             kept.objects = Some(objects);
             self.tables.fetch_add(1, Relaxed);

@@ -54,7 +54,7 @@ impl ExecFiles for Files {
 const FILE: usize = 0x1000;
 
 fn table(files: &'static Files) -> Objects {
-    Objects::new(Cpus::uniform(2), 1, files).unwrap()
+    Objects::new(Cpus::uniform(2), 1, files, None).unwrap()
 }
 
 fn identity(inode: u64) -> Identity {
@@ -158,8 +158,12 @@ fn a_file_is_held_for_a_while() {
     number(&objects, files, &identity(1)).unwrap();
     assert_eq!(files.references(FILE), 1);
     assert_eq!(objects.with_file(first, |file| file), Some(FILE));
+    // Readers of the list learn that the file can be read, and nothing more meanwhile.
     let version = objects.version();
-    for _ in 0..Objects::BEATS_HELD {
+    assert!(objects.beat(|| ()));
+    assert_ne!(objects.version(), version);
+    let version = objects.version();
+    for _ in 1..Objects::BEATS_HELD {
         assert!(objects.beat(|| ()));
     }
     assert_eq!((files.references(FILE), objects.version()), (1, version));
@@ -215,6 +219,72 @@ fn a_mapping_may_change_while_its_file_is_held() {
     assert_eq!(files.references(FILE), 0);
     hit(true);
     assert_eq!(objects.with_file(number, |file| file), Some(FILE));
+}
+
+/// An object that cannot be held is not tried again.
+#[test]
+fn some_files_cannot_be_held() {
+    let files = Files::new();
+    let objects = table(files);
+    let calls = Cell::new(0);
+    let hit = || {
+        let cpu = Cpu::enter(0);
+        let hold = || {
+            calls.set(calls.get() + 1);
+            Held::NEVER
+        };
+        objects.number(cpu.preempt(), &identity(1), hold).unwrap()
+    };
+    let number = hit();
+    assert_eq!(objects.with_file(number, |file| file), None);
+    assert_eq!((hit(), calls.get()), (number, 1));
+    assert!(!objects.beat(|| ()));
+}
+
+/// Memory of programs takes a quarter of the numbers only.
+#[test]
+fn memory_leaves_numbers_to_files() {
+    let files = Files::new();
+    let objects = table(files);
+    let memory = |begin| Identity::Memory {
+        process: 1,
+        space: 2,
+        begin,
+    };
+    let hit = |identity| {
+        let cpu = Cpu::enter(0);
+        objects.number(cpu.preempt(), &identity, || Held::NEVER)
+    };
+    for begin in 0..u64::from(Objects::MEMORIES_MAX) {
+        assert!(hit(memory(begin)).is_some());
+    }
+    assert_eq!((hit(memory(1 << 40)), objects.lost()), (None, 1));
+    assert!(hit(memory(5)).is_some());
+    assert!(hit(identity(5)).is_some());
+    assert_eq!(objects.lost(), 1);
+}
+
+/// No number of a table is one of the table before, until the numbers of words are used up.
+#[test]
+fn the_next_table_has_other_numbers() {
+    let files = Files::new();
+    let mut objects = table(files);
+    let mut last = 0;
+    let mut restarts = 0;
+    for _ in 0..600 {
+        let first = number(&objects, files, &identity(1)).unwrap();
+        let second = number(&objects, files, &identity(2)).unwrap();
+        assert!(first > 0 && second < rhist::user_stack::Word::NUMBERS);
+        assert!(objects.has(first) && listed(&objects)[1].number >= first.min(second));
+        objects.set_rules(second, rules(2), usize::MAX).unwrap();
+        let cpu = Cpu::enter(0);
+        assert!(objects.rule(cpu.preempt(), second, 1).is_some());
+        drop(cpu);
+        restarts += usize::from(first < last);
+        last = first.max(second);
+        objects = Objects::new(Cpus::uniform(2), 1, files, Some(&objects)).unwrap();
+    }
+    assert!((1..4).contains(&restarts));
 }
 
 #[test]
