@@ -227,11 +227,6 @@ impl Draft<'_> {
                 return refuse(HintText::OnWithoutReference, on);
             }
         }
-        if let Some(ustack) = clauses.ustack {
-            if !self.spec.takes_user_stacks() {
-                return refuse(HintText::NoUserStack, ustack.text);
-            }
-        }
         let quantiles = clauses.quantiles.as_ref().map(|clause| clause.text);
         let unit = clauses.unit.map(|clause| clause.text);
         let buckets = clauses.buckets.map(|clause| clause.text);

@@ -12,7 +12,10 @@ use kernel::{
 use super::{
     action::Track,
     draft::Draft,
-    field::HistField,
+    field::{
+        Function,
+        HistField, //
+    },
     field_var::FieldVar,
     scope::EventVar,
     target::{
@@ -89,7 +92,13 @@ impl<'a> Draft<'a> {
             };
             targets.push(target, GFP_KERNEL)?;
         }
-        Ok(Targets(targets))
+        match &trigger.clauses.ustack {
+            // save() may be the only one that takes such stacks.
+            Some(ustack) if !self.spec.takes_user_stacks() => {
+                Err(trigger.own_error(HintText::NoUserStack, ustack.text))
+            }
+            _ => Ok(Targets(targets)),
+        }
     }
 
     /// Resolves the variable that `onmax()` or `onchange()`, the action at `index`, compares
@@ -391,6 +400,11 @@ impl<'a> Draft<'a> {
         }
         params.bytes(b"=")?;
         params.bytes(field_name)?;
+        let spec = compatible.histogram.spec();
+        let is_stack = |key: &HistField| key.function == Function::UserStack;
+        if spec.keys.iter().any(is_stack) && spec.ustack != limits::STACK_DEPTH as u32 {
+            params.format(format_args!(":ustack({})", spec.ustack))?;
+        }
         if let Some(filter) = &compatible.filter {
             params.bytes(b" if ")?;
             params.bytes(filter)?;

@@ -6,6 +6,7 @@ use kernel::error::code::EINVAL;
 use rhist::trigger::HintText;
 use rhist::user_stack::{End, Place, Word};
 
+use super::events::waking;
 use super::world::*;
 
 /// The words of two functions of object 12, of the vDSO, and an end.
@@ -106,6 +107,40 @@ fn as_variable_and_saved() {
     let json = world.hist_jsonl("sched_switch");
     let words = r#"{"ustack":[{"object":12,"offset":256,"exact":true},"#;
     assert_eq!(json.matches(words).count(), 2, "{json}");
+}
+
+/// `save()` may be the only one with a stack.
+#[test]
+fn depth_of_a_saved_stack() {
+    let world = World::usual();
+    let trigger = "hist:keys=next_pid:p=next_prio:ustack(1):onmax($p).save(common_ustack)";
+    world.add("sched_switch", trigger);
+    switched(&world, 7, stack(0x100, None));
+    let file = world.hist_file("sched_switch");
+    assert!(file.contains("common_ustack: 12+0x100\n"), "{file}");
+    assert!(file.contains(":ustack(1):"), "{file}");
+}
+
+/// A helper trigger has keys of the same depth as the histogram beside it.
+#[test]
+fn helper_of_the_same_depth() {
+    let world = World::usual();
+    world.add("sched_waking", "hist:keys=common_ustack:ustack(3)");
+    let trigger = "hist:keys=common_ustack:ustack(3):x=next_prio:\
+                   onmatch(sched.sched_waking).small(target_cpu)";
+    world.add("sched_switch", trigger);
+    let helper = world.trigger_file("sched_waking");
+    let lines: Vec<_> = helper.lines().filter(|line| line.contains("synthetic_")).collect();
+    assert_eq!(lines.len(), 1, "{helper}");
+    assert!(lines[0].contains(":ustack(3):"), "{helper}");
+    let moment = Moment {
+        user_stack: stack(0x100, None),
+        ..NOW
+    };
+    world.hit("sched_waking", &waking(b"a task", 7), moment);
+    let record = switch((b"prev", 1), (b"next", 7));
+    world.hit("sched_switch", &record, moment);
+    assert_eq!(world.given("small").len(), 1);
 }
 
 /// Where a number is wanted, or addresses of the kernel; and clauses that are wrong or needless.
