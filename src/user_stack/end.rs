@@ -8,7 +8,7 @@
 pub enum End {
     /// With the outermost function.
     Whole,
-    /// After as many words as were wanted, with more to come.
+    /// After as many words as were wanted; the next function is not looked for.
     Depth,
     /// At code without rules, and without frame pointers that lead on; or the rules are of another
     /// form.
