@@ -145,15 +145,15 @@ pub trait ExecFiles: Sync {
 ///
 /// # Invariants
 ///
-/// `0` is [`WANTED`] or [`NEVER`], or a file with a reference that belongs to this, a multiple of 8,
-/// maybe plus [`OTHER`].
+/// `0` is [`WANTED`] or [`NEVER`], or a file with a reference that belongs to this, a multiple of
+/// 8, maybe plus [`OTHER`].
 pub struct Held(usize);
 
 impl Held {
     /// The file could not be held now.
     pub const NONE: Self = Self(WANTED);
 
-    /// The object has no file, or one that cannot be held.
+    /// The object is memory without a file, or its file cannot be held.
     pub const NEVER: Self = Self(NEVER);
 
     /// A reference to a file; `fits` is false if it is not the object's, because the mapping has
@@ -243,7 +243,7 @@ pub enum ObjectState {
 /// An object, as it is listed.
 #[derive(Clone, Copy, Debug)]
 pub struct Object {
-    /// Its number.
+    /// The number in words.
     pub number: u32,
     /// Its identity; `None` for [`Objects::VDSO`].
     pub identity: Option<Identity>,
@@ -292,8 +292,8 @@ impl Objects {
     /// A file is held for so many [beats](Objects::beat), or one more.
     pub const BEATS_HELD: u8 = 9;
 
-    /// Creates an empty table, whose numbers are not those of the table `before`. `seed` is a random
-    /// number, so that keys that collide cannot be made up. May sleep. Fails with `ENOMEM`.
+    /// Creates an empty table, which gives other numbers than the table `before`. `seed` is a
+    /// random number, so that keys that collide cannot be made up. May sleep. Fails with `ENOMEM`.
     pub fn new(
         cpus: Cpus,
         seed: u64,
