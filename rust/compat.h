@@ -111,8 +111,6 @@ static inline void hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*f
 	timer->function = function;
 }
 
-#define vfs_mmap(file, vma)		call_mmap(file, vma)
-#define can_mmap_file(file)		((file)->f_op->mmap)
 #define icount_read(inode)		atomic_read(&(inode)->i_count)
 #define QSTR_LEN(name, len)		((struct qstr)QSTR_INIT(name, len))
 

@@ -4,12 +4,10 @@
 #include <linux/err.h>
 #include <linux/fcntl.h>
 #include <linux/fs.h>
-#include <linux/mm.h>
 #include <linux/mount.h>
 #include <linux/namei.h>
 #include <linux/uio.h>
 
-#include "compat.h"
 #include "mapped_file.h"
 
 /*
@@ -62,30 +60,4 @@ ssize_t rhist_read_mapped(struct file *file, struct iov_iter *to, loff_t *pos)
 loff_t rhist_size_of_mapped(struct file *file)
 {
 	return i_size_read(file_inode(file));
-}
-
-/**
- * rhist_map_mapped - let a mapping of another file map this one
- * @file: an open file
- * @vma: a mapping that is being set up, for mmap() of the other file
- *
- * It cannot be executed: the VFS has not asked whether the file system of @file allows that. Nor
- * can it be written, but for private copies of its pages.
- *
- * Context: Task, with mmap_lock held for writing.
- * Return: 0, -ENODEV if the file cannot be mapped, -EPERM to be executed, -EACCES to be written, or
- * as mmap() of its file system.
- */
-int rhist_map_mapped(struct file *file, struct vm_area_struct *vma)
-{
-	if (!can_mmap_file(file))
-		return -ENODEV;
-	/* The other file may be open for writing, but this one is not. */
-	if (vma->vm_flags & VM_SHARED)
-		return -EACCES;
-	if (vma->vm_flags & VM_EXEC)
-		return -EPERM;
-	vm_flags_clear(vma, VM_MAYEXEC);
-	vma_set_file(vma, file);
-	return vfs_mmap(file, vma);
 }

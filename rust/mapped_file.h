@@ -7,11 +7,9 @@
 
 struct file;
 struct iov_iter;
-struct vm_area_struct;
 
 struct file *rhist_open_mapped(struct file *mapped);
 ssize_t rhist_read_mapped(struct file *file, struct iov_iter *to, loff_t *pos);
 loff_t rhist_size_of_mapped(struct file *file);
-int rhist_map_mapped(struct file *file, struct vm_area_struct *vma);
 
 #endif

@@ -14,13 +14,9 @@ use core::ptr::{
     NonNull, //
 };
 use kernel::{
-    error::{
-        from_err_ptr,
-        to_result, //
-    },
+    error::from_err_ptr,
     ffi,
     iov::IovIterDest,
-    mm::virt::VmaNew,
     prelude::*, //
 };
 
@@ -95,17 +91,5 @@ impl ReadFile {
     pub(crate) fn size(&self) -> i64 {
         // SAFETY: By the type invariant the file is open.
         unsafe { bindings::rhist_size_of_mapped(self.0 .0.as_ptr()) }
-    }
-
-    /// Maps the file, instead of the one that `mmap(2)` was called for. The mapping holds this one.
-    ///
-    /// # Errors
-    ///
-    /// `EPERM` if it is to be executed, `EACCES` if it is to be written, `ENODEV`, and as `mmap()`
-    /// of the file system.
-    pub(crate) fn map(&self, vma: &VmaNew) -> Result {
-        // SAFETY: By the type invariant the file is open. `vma` is being set up, with mmap_lock
-        // held for writing. The type is the same one, from another run of bindgen.
-        to_result(unsafe { bindings::rhist_map_mapped(self.0 .0.as_ptr(), vma.as_ptr().cast()) })
     }
 }

@@ -53,8 +53,7 @@ pub(crate) trait Special: Send + Sync + Sized + 'static {
         build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
     }
 
-    /// Handles one `mmap(2)`, with mmap_lock held for writing. The mapping keeps the file open,
-    /// unless it becomes one of another file.
+    /// Handles one `mmap(2)`, with mmap_lock held for writing. The mapping keeps the file open.
     fn mmap(_file: &Self::OpenState, _vma: &VmaNew) -> Result {
         build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
     }

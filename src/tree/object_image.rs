@@ -26,7 +26,6 @@ use crate::{
 };
 use kernel::{
     iov::IovIterDest,
-    mm::virt::VmaNew,
     prelude::*,
     sync::Arc, //
 };
@@ -80,9 +79,5 @@ impl Special for Image {
 
     fn size(file: &ReadFile) -> i64 {
         file.size()
-    }
-
-    fn mmap(file: &ReadFile, vma: &VmaNew) -> Result {
-        file.map(vma)
     }
 }

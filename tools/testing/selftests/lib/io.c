@@ -8,8 +8,7 @@
  *   io read FD                  reads from an inherited descriptor: "OK" and the number of bytes
  *   io writefd FD TEXT          writes to an inherited descriptor
  *   io poll FD                  "OK" if poll(2) finds it readable, EAGAIN if not
- *   io map FD r|x|w             maps an inherited descriptor to read, execute or write; prints the
- *                               contents instead of "OK"
+ *   io map FD                   maps a page of an inherited descriptor to read it
  *   io memory PROGRAM ARGUMENT  runs a copy of a program that is in memory only
  *   io rename OLD NEW
  *   io own PATH                 gives it to root, without a look at it before, as chown(1) takes
@@ -32,21 +31,6 @@ static int flags(const char *mode)
 			return modes[i].flags;
 	fprintf(stderr, "io: no mode %s\n", mode);
 	exit(2);
-}
-
-/* Maps a file, and prints it. Returns an errno. */
-static int map(int fd, char mode)
-{
-	int protection = PROT_READ | (mode == 'x' ? PROT_EXEC : mode == 'w' ? PROT_WRITE : 0);
-	off_t size = lseek(fd, 0, SEEK_END);
-	void *at = size < 0 ? MAP_FAILED : mmap(NULL, size, protection, mode == 'x' ? MAP_PRIVATE : MAP_SHARED, fd, 0);
-
-	if (at == MAP_FAILED)
-		return errno;
-	/* The mapping stays without the descriptor. */
-	close(fd);
-	fwrite(at, 1, size, stdout);
-	return 0;
 }
 
 /* Runs a copy of a program. Returns an errno. */
@@ -88,11 +72,10 @@ int main(int argc, char **argv)
 			puts(errno_name(errno));
 		else
 			printf("OK %zd\n", n);
-	} else if (argc == 4 && !strcmp(argv[1], "map")) {
-		int error = map(atoi(argv[2]), *argv[3]);
+	} else if (argc == 3 && !strcmp(argv[1], "map")) {
+		void *at = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ, MAP_PRIVATE, atoi(argv[2]), 0);
 
-		if (error)
-			puts(errno_name(error));
+		puts(errno_name(at == MAP_FAILED ? errno : 0));
 	} else if (argc == 4 && !strcmp(argv[1], "memory")) {
 		puts(errno_name(run_in_memory(argv[2], argv[3])));
 	} else if (argc == 3 && !strcmp(argv[1], "poll")) {
