@@ -143,12 +143,51 @@ impl Drop for KernelFops {
     }
 }
 
-/// Returns the object of a file with operations of [`KernelFops::mirrored`].
+/// Returns the operations with which a special file is opened. They are stored at the beginning of
+/// its [`Object`]. An open file has those of [`Object::operations`].
+pub(super) fn special_operations<N: NodeOps>() -> bindings::file_operations {
+    bindings::file_operations {
+        owner: gate::owner(),
+        open: Some(open_special::<N>),
+        ..Default::default()
+    }
+}
+
+/// # Safety
+///
+/// Must be called by the VFS, through [`special_operations`].
+unsafe extern "C" fn open_special<N: NodeOps>(
+    inode: *mut bindings::inode,
+    file: *mut bindings::file,
+) -> ffi::c_int {
+    from_result(|| {
+        let _pin = ModulePin::new()?;
+        // SAFETY: `file` is being opened with the operations at the beginning of its object.
+        let object = unsafe { stored_in::<N>(file) };
+        if object.removed() {
+            // SAFETY: The VFS has set the path of `file`, which holds a reference on the dentry of
+            // the object.
+            return Err(unsafe { forget::<N>(dentry_of(file), ENOENT) });
+        }
+        let operations = object.operations.as_ref().ok_or(ENODEV)?.fops();
+        // SAFETY: The operations are valid and constant: the object keeps them, and it is not
+        // dropped while the file is open. They have the same owner. `file` is not used by others
+        // before `open` returns, and the VFS reads `f_op` again afterwards, as for `chrdev_open()`.
+        unsafe {
+            (*file).f_op = operations;
+            let open = (*operations).open.ok_or(ENODEV)?;
+            to_result(open(inode, file)).map(|()| 0)
+        }
+    })
+}
+
+/// Returns the object of a file with operations of [`KernelFops::mirrored`], or with
+/// [`special_operations`].
 ///
 /// # Safety
 ///
 /// `file` must be open, or being opened, with these operations.
-unsafe fn kernel_object<'a, N: NodeOps>(file: *mut bindings::file) -> &'a Object<N> {
+unsafe fn stored_in<'a, N: NodeOps>(file: *mut bindings::file) -> &'a Object<N> {
     // SAFETY: `f_op` points to `Object::fops`, the first field of the object, which is not dropped
     // while the file is open.
     unsafe { &*(*file).f_op.cast() }
@@ -164,7 +203,7 @@ unsafe extern "C" fn open_kernel<N: NodeOps>(
     from_result(|| {
         let pin = ModulePin::new()?;
         // SAFETY: `file` is being opened with the mirrored operations.
-        let object = unsafe { kernel_object::<N>(file) };
+        let object = unsafe { stored_in::<N>(file) };
         // The dentry was still in the cache, but the kernel may have freed the object that
         // `i_private` points to.
         if object.real.removed() {
@@ -197,7 +236,7 @@ unsafe extern "C" fn release_kernel<N: NodeOps>(
     // SAFETY: `open_kernel` has called `ModulePin::keep`, and the VFS calls `release` once.
     let _pin = unsafe { ModulePin::from_file() };
     // SAFETY: `file` is open with the mirrored operations.
-    let object = unsafe { kernel_object::<N>(file) };
+    let object = unsafe { stored_in::<N>(file) };
     // SAFETY: `open_kernel` has called `KernelFops::keep` for these operations, and the VFS calls
     // `release` once.
     let real = unsafe { KernelFops::from_file(object.real_fops) };

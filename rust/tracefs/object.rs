@@ -27,18 +27,19 @@ use kernel::{
 ///   inode, or a grace period after the inode was revoked. Until then the inode may point to it and
 ///   to objects that it owns.
 /// - `i_private` of the inode of an `ObjectType::Dir` or `ObjectType::File` points to the object.
-/// - `i_fop` of the inode of an `ObjectType::Kernel` points to `fops`.
+/// - `i_fop` of the inode of an `ObjectType::Kernel` or an `ObjectType::Special` points to `fops`.
 #[repr(C)]
 pub(super) struct Object<N: NodeOps> {
-    /// The operations of `ObjectType::Kernel`. First, so that `file->f_op` points to the object.
+    /// The operations of `ObjectType::Kernel`, and those with which an `ObjectType::Special` is
+    /// opened. First, so that `file->f_op` points to the object.
     pub(super) fops: bindings::file_operations,
     /// The operations of the kernel's file, from which `fops` was copied. Valid while a file is
     /// open with `fops`: see `KernelFops`.
     pub(super) real_fops: *const bindings::file_operations,
     pub(super) real: Dentry,
     pub(super) node: N,
-    /// Keeps the operations of `ObjectType::Special` valid.
-    pub(super) _operations: Option<Arc<SpecialFops>>,
+    /// The operations of an open `ObjectType::Special`.
+    pub(super) operations: Option<Arc<SpecialFops>>,
     /// `None` only while it is being created.
     pub(super) inode: Option<Inode>,
 }

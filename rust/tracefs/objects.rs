@@ -221,7 +221,7 @@ impl<N: NodeOps> Objects<N> {
             real_fops: ptr::null(),
             real,
             node,
-            _operations: None,
+            operations: None,
             inode: None,
         };
         let mut access = None;
@@ -268,9 +268,9 @@ impl<N: NodeOps> Objects<N> {
             } => {
                 access = Some(given);
                 size = Some(bytes);
-                let fops = operations.fops();
-                object._operations = Some(operations);
-                (Some(fops), false)
+                object.fops = file::special_operations::<N>();
+                object.operations = Some(operations);
+                (None, false)
             }
             ObjectType::Kernel => {
                 let real_fops = KernelFops::of(&object.real).ok_or(ENOENT)?;
