@@ -141,26 +141,20 @@ static inline int vma_start_write_killable(struct vm_area_struct *vma)
 /* Take a reference to a file, unless the last one was put. */
 #define rhist_file_try_get(file)	atomic_long_inc_not_zero(&(file)->f_count)
 
+#ifdef CONFIG_PER_VMA_LOCK
 /* Begin to read mappings without mmap_lock; false if somebody has it for writing (6.14). */
 static inline bool mmap_lock_speculate_try_begin(struct mm_struct *mm, unsigned int *seq)
 {
-#ifdef CONFIG_PER_VMA_LOCK
 	*seq = raw_read_seqcount(&mm->mm_lock_seq);
 	return !(*seq & 1);
-#else
-	return false;
-#endif
 }
 
 /* Return whether somebody has had mmap_lock for writing since. */
 static inline bool mmap_lock_speculate_retry(struct mm_struct *mm, unsigned int seq)
 {
-#ifdef CONFIG_PER_VMA_LOCK
 	return read_seqcount_retry(&mm->mm_lock_seq, seq);
-#else
-	return true;
-#endif
 }
+#endif
 
 /*
  * A dentry that stays in a directory has one more reference, which simple_recursive_removal() puts.
@@ -336,5 +330,20 @@ static inline int rhist_vfs_mkdir(struct mnt_idmap *idmap, struct dentry *dir, s
 	((dentry)->d_op->d_revalidate(d_inode((dentry)->d_parent), &(dentry)->d_name, dentry, 0))
 
 #endif
+
+/*
+ * Whether a hit is in the code of a task that has mmap_lock of @mm for writing, while its sequence
+ * count is odd: no other task changes the mappings then. An interrupt may have come in the middle
+ * of a change. A writer is in the lock's owner without flags (kernel/locking/rwsem.c). With
+ * PREEMPT_RT, the lock is of another kind.
+ */
+static inline bool rhist_holds_mappings(struct mm_struct *mm)
+{
+#ifdef CONFIG_PREEMPT_RT
+	return false;
+#else
+	return in_task() && atomic_long_read(&mm->mmap_lock.owner) == (long)current;
+#endif
+}
 
 #endif

@@ -271,29 +271,47 @@ static __always_inline bool are_same(const struct rhist_user_mapping *one, const
 /*
  * Find the executable mapping of an address of the running program. While that is walked.
  *
- * If nobody has locked the mappings for writing meanwhile, the result is right. Else it has to
- * be the same twice. The task that writes may be the running one: then nothing changes, though the
- * tree may be between two states. It is always one that can be searched, since page faults search
- * it without that lock.
+ * If nobody has locked the mappings for writing meanwhile, the result is right. A VMA that is being
+ * changed may be seen between two states, also twice the same, if its writer was interrupted or
+ * preempted there: so nothing is found while somebody has the lock, unless that is the task itself,
+ * in a call. The tree may be between two states then, but can be searched, since page faults search
+ * it without that lock; and no VMA is in the middle of a change, unless a kprobe is.
  *
  * mtree_load() begins anew when a node on its way was replaced meanwhile. That takes a writer a
  * thousand instructions, and the hit some ten for a node: so it does not begin often. A writer that
  * the hit has interrupted has put the new node in its place before it marks the old one.
+ */
+#ifdef CONFIG_PER_VMA_LOCK
+notrace enum rhist_user_kind rhist_user_mapping(u64 address, struct rhist_user_mapping *to)
+{
+	struct mm_struct *mm = current->mm;
+
+	for (int tries = 0; tries < 2; tries++) {
+		enum rhist_user_kind kind;
+		unsigned int seq;
+
+		if (unlikely(!mmap_lock_speculate_try_begin(mm, &seq)))
+			return rhist_holds_mappings(mm) ? look(mm, address, to) : RHIST_USER_CHANGING;
+		kind = look(mm, address, to);
+		if (likely(!mmap_lock_speculate_retry(mm, seq)))
+			return kind;
+	}
+	return RHIST_USER_CHANGING;
+}
+#else
+/*
+ * User-mode Linux has no such sequence count: there, a mapping has to be the same twice. A state
+ * between two others is taken as right if its writer was interrupted in it.
  */
 notrace enum rhist_user_kind rhist_user_mapping(u64 address, struct rhist_user_mapping *to)
 {
 	struct mm_struct *mm = current->mm;
 	struct rhist_user_mapping again;
 	enum rhist_user_kind kind;
-	unsigned int seq;
-	bool calm;
 
 	if (!RHIST_VMAS_STAY)
 		return RHIST_USER_CHANGING;
-	calm = mmap_lock_speculate_try_begin(mm, &seq);
 	kind = look(mm, address, to);
-	if (likely(calm && !mmap_lock_speculate_retry(mm, seq)))
-		return kind;
 	smp_rmb();
 	if (look(mm, address, &again) != kind)
 		return RHIST_USER_CHANGING;
@@ -303,6 +321,7 @@ notrace enum rhist_user_kind rhist_user_mapping(u64 address, struct rhist_user_m
 	to->stays &= RHIST_FILES_STAY;
 	return are_same(to, &again) ? kind : RHIST_USER_CHANGING;
 }
+#endif
 
 /*
  * Take a reference to the file of a RHIST_USER_FILE, for fput() in task context; NULL if that is
@@ -310,8 +329,8 @@ notrace enum rhist_user_kind rhist_user_mapping(u64 address, struct rhist_user_m
  * the caller has the reference nevertheless. In the hit that has found the mapping, while its
  * program is walked.
  *
- * On 6.12, never of a backing file: see above. If the sequence count has not changed, the file was
- * in use when its mode said that it is none.
+ * On 6.12, never of a backing file: see above. The file was in use when its mode said that it is
+ * none, as the mapping was right.
  */
 notrace struct file *rhist_user_hold(const struct rhist_user_mapping *mapping, bool *fits)
 {
