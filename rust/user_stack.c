@@ -20,7 +20,9 @@
  * hit of theirs would walk the stack again, and so on. So one stack at a time is walked in each
  * context: between rhist_user_begin() and rhist_user_end(), another one does not begin.
  */
+#include <linux/cred.h>
 #include <linux/err.h>
+#include <linux/fcntl.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
@@ -329,7 +331,8 @@ notrace enum rhist_user_kind rhist_user_mapping(u64 address, struct rhist_user_m
  * the caller has the reference nevertheless. In the hit that has found the mapping, while its
  * program is walked.
  *
- * On 6.12, never of a backing file: see above. The file was in use when its mode said that it is
+ * Never of a file that is open for writing, as it could not be executed until the reference is put
+ * (ETXTBSY). On 6.12, never of a backing file: see above. The file was in use when its mode said that it is
  * none, as the mapping was right.
  */
 notrace struct file *rhist_user_hold(const struct rhist_user_mapping *mapping, bool *fits)
@@ -337,10 +340,32 @@ notrace struct file *rhist_user_hold(const struct rhist_user_mapping *mapping, b
 	struct file *file = mapping->file;
 	struct rhist_user_mapping now;
 
-	if (!mapping->stays || !rhist_file_try_get(file))
+	if (!mapping->stays || READ_ONCE(file->f_mode) & FMODE_WRITE || !rhist_file_try_get(file))
 		return NULL;
 	*fits = rhist_user_mapping(mapping->begin, &now) == RHIST_USER_FILE && are_same(mapping, &now);
 	return file;
+}
+
+/*
+ * Return a file that keeps no more of a held one than its path (O_PATH), with a reference for the
+ * caller; NULL if that is not possible now, or the file is to be kept as it is: it is one already,
+ * or a backing file of overlayfs, which also has the path that users see.
+ *
+ * The held file is the program's own: while it has a reference, its locks (flock) and leases stay,
+ * and its close is not reported. The other one does nothing when it is opened or closed, asks no
+ * permission, and is no reader of the inode. rhist_open_mapped() needs the path, the inode and the
+ * mode's FMODE_BACKING, which are the same.
+ *
+ * Task context, may sleep. The caller has a reference to the file, and keeps it.
+ */
+struct file *rhist_user_file_settle(struct file *file)
+{
+	struct file *path;
+
+	if (file->f_mode & (FMODE_BACKING | FMODE_PATH))
+		return NULL;
+	path = dentry_open(&file->f_path, O_PATH, current_cred());
+	return IS_ERR(path) ? NULL : path;
 }
 
 /* Take another reference to a file. Any context; the caller has one. */

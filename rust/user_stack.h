@@ -77,5 +77,6 @@ enum rhist_user_kind rhist_user_mapping(u64 address, struct rhist_user_mapping *
 bool rhist_user_read(const struct rhist_user *program, u64 address, u64 *word);
 struct file *rhist_user_hold(const struct rhist_user_mapping *mapping, bool *fits);
 void rhist_user_file_get(struct file *file);
+struct file *rhist_user_file_settle(struct file *file);
 
 #endif

@@ -231,6 +231,19 @@ pub(crate) unsafe fn get(file: File) {
     unsafe { bindings::rhist_user_file_get(ptr::with_exposed_provenance_mut(file)) }
 }
 
+/// Returns a file that keeps no more of this one than its path, with a reference for the caller;
+/// `None` if this one is to be kept as it is. Task context, may sleep.
+///
+/// # Safety
+///
+/// The caller has a reference, and keeps it during the call.
+pub(crate) unsafe fn settle(file: File) -> Option<File> {
+    // SAFETY: The caller guarantees that the file exists.
+    let settled =
+        unsafe { bindings::rhist_user_file_settle(ptr::with_exposed_provenance_mut(file)) };
+    (!settled.is_null()).then(|| settled.expose_provenance())
+}
+
 /// Puts a reference to a file. Task context, also with locks held; the file is released later.
 ///
 /// # Safety

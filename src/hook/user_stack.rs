@@ -41,6 +41,11 @@ impl ExecFiles for KernelFiles {
         unsafe { raw::get(file) }
     }
 
+    unsafe fn settle(&self, file: usize) -> Option<usize> {
+        // SAFETY: The caller has a reference.
+        unsafe { raw::settle(file) }
+    }
+
     unsafe fn put(&self, file: usize) {
         // SAFETY: The caller gives up its reference.
         unsafe { raw::put(file) }

@@ -133,6 +133,15 @@ pub trait ExecFiles: Sync {
     /// The caller has a reference.
     unsafe fn get(&self, file: usize);
 
+    /// Returns another file instead of one that a hit has taken, with a reference for the caller:
+    /// it keeps no more than the path, so that programs do not notice it. `None` if the file is to
+    /// be kept as it is. Task context, may sleep.
+    ///
+    /// # Safety
+    ///
+    /// The caller has a reference, and keeps it during the call.
+    unsafe fn settle(&self, file: usize) -> Option<usize>;
+
     /// Puts a reference to a file. Task context.
     ///
     /// # Safety

@@ -46,6 +46,10 @@ impl ExecFiles for Files {
         self.add(file, 1);
     }
 
+    unsafe fn settle(&self, _file: usize) -> Option<usize> {
+        None
+    }
+
     unsafe fn put(&self, file: usize) {
         self.add(file, -1);
     }
