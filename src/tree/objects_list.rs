@@ -62,9 +62,10 @@ impl FileOps<Tree> for ObjectsListOps {
         if let Some((_, objects)) = &table {
             objects.for_each(|object| Ok(all.push(object, GFP_KERNEL)?))?;
         }
-        all.sort_unstable_by_key(|object: &Object| object.number);
-        for object in &all {
-            line(&mut out, object)?;
+        for index in order(&all)? {
+            if let Some(object) = all.get(index as usize) {
+                line(&mut out, object)?;
+            }
         }
         Shown::text(out)
     }
@@ -84,6 +85,17 @@ impl FileOps<Tree> for ObjectsListOps {
         let is_new = seen.load(Relaxed) != version(&keeper.table());
         Ok(if is_new { poll::IN } else { 0 })
     }
+}
+
+/// Returns the indices of objects, by their numbers. Sorts small items: a sort keeps dozens of them
+/// on the stack. Fails with `ENOMEM`.
+fn order(objects: &[Object]) -> Result<impl Iterator<Item = u32>> {
+    let mut order = KVVec::with_capacity(objects.len(), GFP_KERNEL)?;
+    for (index, object) in (0_u32..).zip(objects) {
+        order.push((object.number, index), GFP_KERNEL)?;
+    }
+    order.sort_unstable();
+    Ok(order.into_iter().map(|(_, index)| index))
 }
 
 /// A number that is another one when the list has changed. Not [`UNSEEN`].
