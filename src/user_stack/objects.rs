@@ -585,6 +585,18 @@ impl Objects {
         None
     }
 
+    /// Replaces the file of a slot by one that only keeps the path, if it has one. The caller has
+    /// `beats` locked.
+    fn settle(&self, slot: &Slot, file: usize) {
+        // SAFETY: The reference belongs to the slot.
+        if let Some(settled) = unsafe { self.files.settle(file) } {
+            slot.file.store(settled, Release);
+            // SAFETY: The reference belonged to the slot.
+            unsafe { self.files.put(file) };
+        }
+        self.changed();
+    }
+
     /// Asks hits to hold the file of an object. Task context.
     pub fn want(&self, number: u32) {
         if let Some(slot) = self.find(number) {
@@ -617,10 +629,10 @@ impl Objects {
             let (put, left) = match file_in(word) {
                 None => (word & !OTHER, WANTED),
                 Some(file) if *beats > Self::BEATS_HELD => (file, UNWANTED),
-                Some(_) => {
+                Some(file) => {
                     is_holding = true;
                     if *beats == 1 {
-                        self.changed();
+                        self.settle(slot, file);
                     }
                     continue;
                 }

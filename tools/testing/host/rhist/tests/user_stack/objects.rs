@@ -46,8 +46,13 @@ impl ExecFiles for Files {
         self.add(file, 1);
     }
 
-    unsafe fn settle(&self, _file: usize) -> Option<usize> {
-        None
+    unsafe fn settle(&self, file: usize) -> Option<usize> {
+        assert!(self.references(file) > 0);
+        let settled = (file == FILE).then_some(PATH);
+        if let Some(path) = settled {
+            self.add(path, 1);
+        }
+        settled
     }
 
     unsafe fn put(&self, file: usize) {
@@ -55,7 +60,9 @@ impl ExecFiles for Files {
     }
 }
 
+/// A file that a program has open, and one that only keeps its path.
 const FILE: usize = 0x1000;
+const PATH: usize = 0x2000;
 
 fn table(files: &'static Files) -> Objects {
     Objects::new(Cpus::uniform(2), 1, files, None).unwrap()
@@ -148,8 +155,10 @@ fn an_identity_has_a_number() {
         assert!(objects.has(number));
     }
     assert!(!objects.has(1 + list.iter().map(|object| object.number).max().unwrap()));
+    objects.beat(|| ());
+    assert_eq!(files.references(PATH), 7);
     drop(objects);
-    assert_eq!(files.references(FILE), 0);
+    assert_eq!([FILE, PATH].map(|file| files.references(file)), [0, 0]);
 }
 
 /// A hit takes one reference, which is put after ten beats, and another one when somebody wants the
@@ -167,12 +176,16 @@ fn a_file_is_held_for_a_while() {
     assert!(objects.beat(|| ()));
     assert_ne!(objects.version(), version);
     let version = objects.version();
+    // The program's open file is held for a beat only.
+    let references = || [FILE, PATH].map(|file| files.references(file));
+    assert_eq!(references(), [0, 1]);
+    assert_eq!(objects.with_file(first, |file| file), Some(PATH));
     for _ in 1..Objects::BEATS_HELD {
         assert!(objects.beat(|| ()));
     }
-    assert_eq!((files.references(FILE), objects.version()), (1, version));
+    assert_eq!((references(), objects.version()), ([0, 1], version));
     assert!(!objects.beat(|| ()));
-    assert_eq!(files.references(FILE), 0);
+    assert_eq!(references(), [0, 0]);
     assert_ne!(objects.version(), version);
     assert_eq!(listed(&objects)[1].state, ObjectState::Released);
 
@@ -349,5 +362,5 @@ fn too_many_objects() {
     for _ in 0..=Objects::BEATS_HELD {
         objects.beat(|| ());
     }
-    assert_eq!(files.references(FILE), 0);
+    assert_eq!([FILE, PATH].map(|file| files.references(file)), [0, 0]);
 }
