@@ -23,6 +23,10 @@ CLIENTS = os.environ.get("RHIST_CLIENTS", "")
 TOP = Path(__file__).resolve().parents[4]
 # Most words of a stack.
 DEPTH = 31
+# Most runs of a program until its files have rules: a file is known when the rules of those above it
+# on the stack lead there.
+ROUNDS = 6
+BASH = "outer() { inner; }; inner() { read -r line; }; outer"
 
 
 def load(path):
@@ -85,18 +89,21 @@ def stacks_of(event, pid):
     return [(stack["ustack"], stack["end"]) for number, stack in (entry["keys"] for entry in entries) if number == pid]
 
 
-def compare(tools, name, command, event, least):
+def compare(tools, name, command, event, least, **more):
     """Compares the stack of a program in this system call, which has at least so many frames."""
     comm = Path(command[0]).name
-    with counting(event, comm):
-        with on_host.running(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
-            on_host.wait_until_asleep(process)
-        # Its files are compiled when it is gone.
-        done = subprocess.run([RHIST, "unwind", "--once"], capture_output=True, text=True, check=False)
-        ok(done.returncode == 0, f"{name}: rules for its files", done.stdout, done.stderr)
+    for _ in range(ROUNDS):
+        with counting(event, comm):
+            with on_host.running(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, **more) as process:
+                on_host.wait_until_asleep(process)
+            # Its files are compiled when it is gone.
+            done = subprocess.run([RHIST, "unwind", "--once"], capture_output=True, text=True, check=False)
         print(f"# {name}: {done.stdout.strip()}")
+        if done.returncode or not re.search(r"\b[1-9]\d* given ", done.stdout):
+            break
+    ok(done.returncode == 0, f"{name}: its files have rules", done.stdout, done.stderr)
     with counting(event, comm):
-        with on_host.running(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        with on_host.running(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, **more) as process:
             on_host.wait_until_asleep(process)
             _, frames = tools.by_gdb(process.pid)
             objects = Objects()
@@ -105,7 +112,7 @@ def compare(tools, name, command, event, least):
     ends = [end for (_, end), lines in zip(stacks, different) if not lines]
     print(f"# {name}: {len(frames)} frames by gdb, {len(stacks)} stacks")
     ok(any(not lines for lines in different), f"{name}: all frames are gdb's", *different, stacks)
-    ok(ends == ["whole" if len(frames) < DEPTH else "depth"], f"{name}: the stack is {' or '.join(ends)}", stacks)
+    ok(ends == ["whole" if len(frames) < DEPTH else "depth"], f"{name}: and then the stack ends", stacks)
     ok(len(frames) >= least, f"{name}: it has {least} frames or more", frames)
 
 
@@ -119,8 +126,9 @@ def main():
         tools = on_host.Tools(None, None, gdb, folder)
         compare(tools, "python3", ["python3", "-c", on_host.PYTHON], "clock_nanosleep", 40)
         compare(tools, "perl", ["perl", "-e", on_host.PERL], "clock_nanosleep", 10)
-        compare(tools, "bash", ["bash", "-c", on_host.BASH], "read", 15)
-        compare(tools, "gdb, in C++", [*gdb[2:], "-batch", "-nx", "-ex", "shell sleep 1000"], "wait4", 8)
+        compare(tools, "bash", ["bash", "-c", BASH], "read", 15)
+        compare(tools, "gdb, in C++", [*gdb[2:], "-batch", "-nx", "-ex", "shell sleep 1000"], "wait4", 8,
+                env={**os.environ, "LD_LIBRARY_PATH": libraries})
     return finish()
 
 
