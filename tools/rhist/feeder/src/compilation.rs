@@ -62,8 +62,8 @@ pub struct Compilation {
     /// `None` after its end.
     output: Option<ChildStdout>,
     bytes: Vec<u8>,
-    /// When it is killed.
-    end: Instant,
+    begin: Instant,
+    /// It is killed after this.
     patience: Duration,
 }
 
@@ -98,7 +98,7 @@ impl Compilation {
             ended,
             output,
             bytes: Vec::new(),
-            end: Instant::now() + patience,
+            begin: Instant::now(),
             patience,
         })
     }
@@ -108,9 +108,20 @@ impl Compilation {
         self.output.iter().map(AsFd::as_fd).chain([self.ended.as_fd()])
     }
 
+    /// When it was started.
+    pub fn begin(&self) -> Instant {
+        self.begin
+    }
+
     /// The latest time for the next [`Compilation::step()`].
     pub fn end(&self) -> Instant {
-        self.end
+        self.begin + self.patience
+    }
+
+    /// Ends the child, which may still take a while.
+    pub fn kill(&mut self) {
+        // Fails if it has been waited for.
+        let _ = self.child.kill();
     }
 
     /// Reads the output so far, without waiting. Returns the outcome when it is known: the child
@@ -119,16 +130,16 @@ impl Compilation {
         // Asked before the output is read to its end.
         let status = self.child.try_wait()?;
         if !self.read()? {
-            let _ = self.child.kill();
+            self.kill();
             return Ok(Some(Outcome::Failed("the compiler made too much output".to_owned())));
         }
         if let Some(status) = status {
             return Ok(Some(outcome(status, std::mem::take(&mut self.bytes))));
         }
-        if Instant::now() < self.end {
+        if Instant::now() < self.end() {
             return Ok(None);
         }
-        let _ = self.child.kill();
+        self.kill();
         let seconds = self.patience.as_secs_f64();
         Ok(Some(Outcome::Failed(format!("not read after {seconds} s"))))
     }
@@ -158,8 +169,7 @@ impl Compilation {
 
 impl Drop for Compilation {
     fn drop(&mut self) {
-        // Fails if it has been waited for.
-        let _ = self.child.kill();
+        self.kill();
         // A child that ends later is waited for by nobody, until this process ends.
         let _ = self.child.try_wait();
     }

@@ -47,6 +47,9 @@ pub struct Settings {
     pub program: PathBuf,
     /// Time in which a file has to be read and compiled.
     pub patience: Duration,
+    /// Time after which a file that is not compiled yet makes way for others that wait. It is tried
+    /// again when all others were tried, beside objects that come then.
+    pub share: Duration,
 }
 
 impl Default for Settings {
@@ -55,6 +58,7 @@ impl Default for Settings {
         Self {
             program: "/proc/self/exe".into(),
             patience: Duration::from_secs(30),
+            share: Duration::from_secs(5),
         }
     }
 }
@@ -82,6 +86,15 @@ enum Progress {
     Failed,
 }
 
+/// An object with its child.
+#[derive(Debug)]
+struct Running {
+    object: Object,
+    child: Compilation,
+    /// Whether the object has made way for others before. At most one of these runs.
+    is_slow: bool,
+}
+
 /// Gives rules to objects.
 #[derive(Debug)]
 pub struct Feeder {
@@ -90,7 +103,9 @@ pub struct Feeder {
     /// All objects of the list for which rules can be made.
     objects: BTreeMap<u32, (Object, Progress)>,
     queue: VecDeque<u32>,
-    running: Vec<(Object, Compilation)>,
+    /// Objects that have made way for others.
+    slow: VecDeque<u32>,
+    running: Vec<Running>,
     leaving: Vec<Compilation>,
     /// Rows and bytes of all rules that were given.
     given: (usize, usize),
@@ -108,6 +123,7 @@ impl Feeder {
             settings,
             objects: BTreeMap::new(),
             queue: VecDeque::new(),
+            slow: VecDeque::new(),
             running: Vec::new(),
             leaving: Vec::new(),
             given: (0, 0),
@@ -146,7 +162,7 @@ impl Feeder {
             is_changed |= is_listed;
             self.go_on(tell)?;
         }
-        self.leaving.extend(self.running.drain(..).map(|(_, child)| child));
+        self.running.clear();
         Ok(())
     }
 
@@ -171,7 +187,8 @@ impl Feeder {
 
     /// Whether nothing can be done now.
     fn is_idle(&self) -> bool {
-        self.running.is_empty() && (self.queue.is_empty() || self.leaving.len() >= MOST_LEAVING)
+        let is_done = self.queue.is_empty() && self.slow.is_empty();
+        self.running.is_empty() && (is_done || self.leaving.len() >= MOST_LEAVING)
     }
 
     /// Reads the list: forgets objects that are gone, and queues objects that can be tried.
@@ -189,7 +206,9 @@ impl Feeder {
             now.is_some_and(|now| now.identity == object.identity && now.has_rules >= object.has_rules)
         };
         self.objects.retain(|_, (object, _)| is_same(object));
-        self.queue.retain(|number| self.objects.contains_key(number));
+        for queue in [&mut self.queue, &mut self.slow] {
+            queue.retain(|number| self.objects.contains_key(number));
+        }
         for (number, object) in listed {
             let before = self.objects.get(&number).map(|(_, progress)| *progress);
             let progress = match before {
@@ -211,7 +230,12 @@ impl Feeder {
     fn start(&mut self, tell: &mut dyn FnMut(News<'_>)) {
         self.leaving.retain_mut(|child| !child.is_gone());
         while self.running.len() < CHILDREN && self.leaving.len() < MOST_LEAVING {
-            let Some((object, _)) = self.queue.pop_front().and_then(|number| self.objects.get(&number)) else {
+            let (number, is_slow) = match self.queue.pop_front() {
+                None if self.running.iter().any(|running| running.is_slow) => break,
+                None => (self.slow.pop_front(), true),
+                number => (number, false),
+            };
+            let Some((object, _)) = number.and_then(|number| self.objects.get(&number)) else {
                 break;
             };
             let object = object.clone();
@@ -220,7 +244,7 @@ impl Feeder {
                 false => self.folder.image(object.number).into_os_string(),
             };
             match Compilation::start(&self.settings.program, &image, self.settings.patience) {
-                Ok(child) => self.running.push((object, child)),
+                Ok(child) => self.running.push(Running { object, child, is_slow }),
                 Err(error) => {
                     let why = format!("the compiler cannot be started: {error}");
                     self.finish(&object, Outcome::Failed(why), tell);
@@ -239,12 +263,15 @@ impl Feeder {
     ) -> io::Result<Option<bool>> {
         let is_waiting = self.objects.values().any(|(_, progress)| *progress == Progress::Wanted);
         let beat = (is_waiting || !self.leaving.is_empty()).then(|| Instant::now() + BEAT);
-        let ends = self.running.iter().map(|(_, child)| child.end());
+        let ends = self.running.iter().map(|running| match self.makes_way(running) {
+            true => running.child.begin() + self.settings.share,
+            false => running.child.end(),
+        });
         let until = ends.chain(beat).chain(look).min();
         let mut fds: Vec<PollFd<'_>> = [Some(stop), list]
             .into_iter()
             .flatten()
-            .chain(self.running.iter().flat_map(|(_, child)| child.fds()))
+            .chain(self.running.iter().flat_map(|running| running.child.fds()))
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN | PollFlags::PRI))
             .collect();
         let timeout = until.map(|until| timespec(until.saturating_duration_since(Instant::now())));
@@ -263,17 +290,28 @@ impl Feeder {
     /// Takes the results of children.
     fn go_on(&mut self, tell: &mut dyn FnMut(News<'_>)) -> io::Result<()> {
         let mut at = 0;
-        while let Some((_, child)) = self.running.get_mut(at) {
-            match child.step()? {
-                None => at += 1,
-                Some(outcome) => {
-                    let (object, child) = self.running.remove(at);
-                    self.leaving.push(child);
-                    self.finish(&object, outcome, tell);
-                }
+        while let Some(running) = self.running.get_mut(at) {
+            let outcome = running.child.step()?;
+            let has_had = running.child.begin().elapsed() >= self.settings.share;
+            let is_late = outcome.is_none() && has_had && self.running.get(at).is_some_and(|one| self.makes_way(one));
+            if outcome.is_none() && !is_late {
+                at += 1;
+                continue;
+            }
+            let Running { object, mut child, .. } = self.running.remove(at);
+            child.kill();
+            self.leaving.push(child);
+            match outcome {
+                Some(outcome) => self.finish(&object, outcome, tell),
+                None => self.slow.push_back(object.number),
             }
         }
         Ok(())
+    }
+
+    /// Whether a child gets only its share of time.
+    fn makes_way(&self, running: &Running) -> bool {
+        !running.is_slow && !self.queue.is_empty()
     }
 
     /// Takes the result for an object.
