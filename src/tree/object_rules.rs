@@ -41,7 +41,7 @@ struct RulesOps;
 
 impl FileOps<Tree> for RulesOps {
     fn open(&self, _tree: &Tree, _file: &Opened<'_>, _truncate: bool) -> Result<OpenState> {
-        Ok(OpenState::Rules(OpenUpload::new()?))
+        Ok(OpenState::Rules(OpenUpload::new()))
     }
 
     /// Number of rows, and bytes of memory; nothing if no rules were written.
@@ -104,7 +104,7 @@ fn text(fault: Fault) -> &'static str {
     match fault {
         Fault::Header => "The header is unknown, or of another architecture",
         Fault::TooMany => "Too many rows or pages",
-        Fault::Length => "More words than the header announces",
+        Fault::Length => "More than the header announces",
         Fault::Rule => "A rule is unknown, or the first one is not for gaps",
         Fault::Page => "The first rows of pages are out of order",
         Fault::Row => "A row is out of order, or has a rule that is missing",

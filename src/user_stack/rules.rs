@@ -161,7 +161,7 @@ pub enum Fault {
     Header,
     /// More rows or pages than a file may have.
     TooMany,
-    /// Fewer words than the header says, or more.
+    /// Fewer words than the header says, or bytes behind the last one.
     Length,
     /// A rule without a meaning, or the first one is not for gaps.
     Rule,
@@ -282,6 +282,9 @@ impl Upload {
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         for &byte in bytes {
+            if self.is_complete() {
+                return Err(Fault::Length);
+            }
             if let Some(place) = self.rest.get_mut(self.rest_len) {
                 *place = byte;
             }
@@ -295,9 +298,6 @@ impl Upload {
     }
 
     fn push(&mut self, word: u32) -> Result<(), Fault> {
-        if self.has_all_words() {
-            return Err(Fault::Length);
-        }
         self.words
             .push(word, GFP_KERNEL_ACCOUNT)
             .map_err(|_| Fault::Memory)?;
@@ -311,14 +311,10 @@ impl Upload {
         Ok(())
     }
 
-    fn has_all_words(&self) -> bool {
-        let header = self.header.as_ref();
-        header.is_some_and(|header| self.words.len() == header.words())
-    }
-
     /// Whether all words are there that the header announces.
     pub fn is_complete(&self) -> bool {
-        self.has_all_words() && self.rest_len == 0
+        let header = self.header.as_ref();
+        header.is_some_and(|header| self.words.len() == header.words())
     }
 
     /// Checks the rules. Calls `between` now and then. Task context.

@@ -205,7 +205,8 @@ for case in \
 	"another file|XUR1$machine\\1\\0$one$zero$one$zero|The header is unknown, or of another architecture" \
 	"another machine|RUR1\\1\\0\\1\\0$one$zero$one$zero|The header is unknown, or of another architecture" \
 	"many rows|RUR1$machine\\1\\0\\1\\0\\100\\0$zero$one$zero|Too many rows or pages" \
-	"too long|$good$zero|More words than the header announces" \
+	"too long|$good$zero|More than the header announces" \
+	"a byte too long|$good\\0|More than the header announces" \
 	"an unknown rule|$header\\377\\0\\0\\0$zero$zero$zero$zero|A rule is unknown, or the first one is not for gaps" \
 	"a page out of order|$header$frame$one$zero|The first rows of pages are out of order" \
 	"a row with a missing rule|$header$frame$zero\\0\\0\\1\\0|A row is out of order, or has a rule that is missing"; do

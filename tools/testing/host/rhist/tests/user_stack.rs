@@ -295,7 +295,7 @@ fn after_a_mistake_nothing_is_kept() {
     let mut upload = Upload::new(Machine::X86);
     upload.write(&table.to_bytes()).unwrap();
     assert!(upload.is_complete());
-    assert_eq!(upload.write(&[0; 4]), Err(Fault::Length));
+    assert_eq!(upload.write(&[0]), Err(Fault::Length));
     assert!(!upload.is_complete());
     assert_eq!(upload.finish(|| ()).err(), Some(Fault::Length));
 }
