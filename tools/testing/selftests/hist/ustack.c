@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/sysmacros.h>
@@ -581,6 +582,135 @@ static void that_let_go_of_files(void)
 	remove_all();
 }
 
+/* Whether this program's object is called and its image can be read. Sets its number. */
+static bool reads_itself(long *number)
+{
+	struct mapping mapping;
+	size_t len, got;
+	char *image, *self = slurp_len("/proc/self/exe", &len);
+	bool same;
+
+	call_chain();
+	mapping = mapping_of(chain[0]);
+	*number = object_of(&mapping);
+	image = slurp_len(pathf("%s/user_objects/%ld/image", tracing_dir(), *number), &got);
+	same = self && image && got == len && !memcmp(image, self, len);
+	if (!same)
+		note("image of %ld: %s", *number, image ? "another one" : strerror(errno));
+	free(image);
+	free(self);
+	return same;
+}
+
+/*
+ * A table that is more than half full is replaced when nobody uses it. Files of the old one that
+ * are held by their paths do not stand in the way of new ones with the same numbers.
+ */
+static void of_a_new_table(void)
+{
+#ifdef __aarch64__
+	static const unsigned int code[] = { 0xd2800000, 0xd2801368, 0xd4000001, 0xd65f03c0 };
+#else
+	/* xor %edi, %edi; mov $121, %eax; syscall; ret */
+	static const unsigned char code[] = { 0x31, 0xff, 0xb8, SYS_getpgid, 0, 0, 0, 0x0f, 0x05, 0xc3 };
+#endif
+	enum { OBJECTS = 2200, HELD = 512 };
+	size_t page = sysconf(_SC_PAGESIZE);
+	char *place = mmap(NULL, 2 * OBJECTS * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *at = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int held[HELD], holding = 0;
+	long before, after;
+	bool read;
+
+	memcpy(at, code, sizeof(code));
+	mprotect(at, page, PROT_READ | PROT_EXEC);
+	__builtin___clear_cache(at, at + page);
+	add("hist:keys=common_ustack:size=8192");
+	call_chain();
+	/* The same code in many places. */
+	for (int i = 0; i < OBJECTS && at != MAP_FAILED; i++) {
+		at = mremap(at, page, page, MREMAP_MAYMOVE | MREMAP_FIXED, place + 2 * i * page);
+		if (at != MAP_FAILED)
+			((void (*)(void))at)();
+	}
+	read = reads_itself(&before);
+	for (int i = 1; i <= HELD; i++)
+		holding += (held[i - 1] = open(pathf("%s/user_objects/%d/image", tracing_dir(), i), O_PATH | O_CLOEXEC)) >= 0;
+	ok(at != MAP_FAILED && before > 0 && holding > HELD / 2, "%d objects of an old table are held", holding);
+	note("of this program: %ld, %sread", before, read ? "" : "not ");
+	remove_all();
+
+	add("hist:keys=common_ustack");
+	read = reads_itself(&after);
+	ok(read && after <= HELD && held[after - 1] >= 0, "an object of the new one can be read: %ld", after);
+	for (int i = 0; i < HELD; i++)
+		if (held[i] >= 0)
+			close(held[i]);
+	remove_all();
+	munmap(place, 2 * OBJECTS * page);
+}
+
+/* Calls the kernel from code in a file that is mapped. Returns the mapping. */
+static struct mapping call_from_file(int fd)
+{
+#ifdef __aarch64__
+	static const unsigned int code[] = { 0xd2800000, 0xd2801368, 0xd4000001, 0xd65f03c0 };
+#else
+	static const unsigned char code[] = { 0x31, 0xff, 0xb8, SYS_getpgid, 0, 0, 0, 0x0f, 0x05, 0xc3 };
+#endif
+	struct mapping mapping;
+	void *at;
+
+	if (pwrite(fd, code, sizeof(code), 0) != sizeof(code) && errno != EBADF)
+		note("pwrite: %s", strerror(errno));
+	at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	if (at == MAP_FAILED)
+		return (struct mapping) { 0 };
+	((void (*)(void))at)();
+	mapping = mapping_of((uintptr_t)at);
+	munmap(at, 4096);
+	return mapping;
+}
+
+/* What programs may notice of files that are held. */
+static void that_hold_files(void)
+{
+	char path[] = "/tmp/ustackXXXXXX", *line;
+	int writes = mkstemp(path), reads, other;
+	struct mapping mapping;
+	double begin;
+
+	add("hist:keys=common_ustack");
+	mapping = call_from_file(writes);
+	line = listed(&mapping);
+	ok(line && strstr(line, " released"), "a file that is open for writing is not held");
+	if (!line || !strstr(line, " released"))
+		differ("released", line);
+	free(line);
+	close(writes);
+
+	reads = open(path, O_RDONLY | O_CLOEXEC);
+	other = open(path, O_RDONLY | O_CLOEXEC);
+	flock(reads, LOCK_EX);
+	mapping = call_from_file(reads);
+	line = listed(&mapping);
+	ok(line && strstr(line, " readable"), "a file that is open for reading is held");
+	if (!line || !strstr(line, " readable"))
+		differ("readable", line);
+	free(line);
+	begin = now();
+	close(reads);
+	while (flock(other, LOCK_EX | LOCK_NB) && now() - begin < 20)
+		sleep_ms(50);
+	ok(now() - begin < 4, "its lock is kept for %.1f seconds", now() - begin);
+	line = listed(&mapping);
+	ok(line && strstr(line, " readable"), "and it can be read for longer");
+	free(line);
+	close(other);
+	unlink(path);
+	remove_all();
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "--call"))
@@ -599,6 +729,8 @@ int main(int argc, char **argv)
 	of_changing_mappings();
 	in_themselves();
 	that_let_go_of_files();
+	that_hold_files();
+	of_a_new_table();
 	char *report = kernel_report();
 
 	ok(!report, "no report of the kernel");
