@@ -302,7 +302,7 @@ notrace enum rhist_user_kind rhist_user_mapping(u64 address, struct rhist_user_m
 }
 #else
 /*
- * User-mode Linux has no such sequence count: there, a mapping has to be the same twice. A state
+ * User-mode Linux lacks that sequence count: there, a mapping has to be the same twice. A state
  * between two others is taken as right if its writer was interrupted in it.
  */
 notrace enum rhist_user_kind rhist_user_mapping(u64 address, struct rhist_user_mapping *to)
@@ -332,8 +332,8 @@ notrace enum rhist_user_kind rhist_user_mapping(u64 address, struct rhist_user_m
  * program is walked.
  *
  * Never of a file that is open for writing, as it could not be executed until the reference is put
- * (ETXTBSY). On 6.12, never of a backing file: see above. The file was in use when its mode said that it is
- * none, as the mapping was right.
+ * (ETXTBSY). On 6.12, never of a backing file: see above. The mapping was right, so the file was in
+ * use when its mode said that.
  */
 notrace struct file *rhist_user_hold(const struct rhist_user_mapping *mapping, bool *fits)
 {
@@ -348,13 +348,13 @@ notrace struct file *rhist_user_hold(const struct rhist_user_mapping *mapping, b
 
 /*
  * Return a file that keeps no more of a held one than its path (O_PATH), with a reference for the
- * caller; NULL if that is not possible now, or the file is to be kept as it is: it is one already,
- * or a backing file of overlayfs, which also has the path that users see.
+ * caller; NULL if that is not possible now, or the file is to be kept: such a one already, or a
+ * backing file of overlayfs, which also has the path that users see.
  *
  * The held file is the program's own: while it has a reference, its locks (flock) and leases stay,
  * and its close is not reported. The other one does nothing when it is opened or closed, asks no
- * permission, and is no reader of the inode. rhist_open_mapped() needs the path, the inode and the
- * mode's FMODE_BACKING, which are the same.
+ * permission, and does not count as a reader of the inode. rhist_open_mapped() needs the path, the
+ * inode and FMODE_BACKING in the mode, which are the same.
  *
  * Task context, may sleep. The caller has a reference to the file, and keeps it.
  */

@@ -144,7 +144,7 @@ impl Drop for KernelFops {
 }
 
 /// Returns the operations with which a special file is opened. They are stored at the beginning of
-/// its [`Object`]. An open file has those of [`Object::operations`].
+/// its [`Object`]. An open file has [`Object::operations`].
 pub(super) fn special_operations<N: NodeOps>() -> bindings::file_operations {
     bindings::file_operations {
         owner: gate::owner(),

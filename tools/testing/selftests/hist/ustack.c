@@ -672,7 +672,7 @@ static struct mapping call_from_file(int fd)
 	return mapping;
 }
 
-/* What programs may notice of files that are held. */
+/* Files are held as their programs have opened them for a second only, and never for writing. */
 static void that_hold_files(void)
 {
 	char path[] = "/tmp/ustackXXXXXX", *line;
