@@ -23,8 +23,8 @@ CLIENTS = os.environ.get("RHIST_CLIENTS", "")
 TOP = Path(__file__).resolve().parents[4]
 # Most words of a stack.
 DEPTH = 31
-# Most runs of a program until its files have rules: a file is known when the rules of those above it
-# on the stack lead there.
+# Most runs of a program until its files have rules: a file is known when the rules of the files
+# above it on the stack lead there.
 ROUNDS = 6
 BASH = "outer() { inner; }; inner() { read -r line; }; outer"
 
