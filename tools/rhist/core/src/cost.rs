@@ -19,6 +19,7 @@ use crate::question::Question;
 use crate::recipe::Count;
 use crate::recipe::Measure;
 use crate::recipe::Point;
+use crate::room::LEAST;
 use crate::run::Run;
 use crate::run::Wanted;
 use crate::tracefs::Tracefs;
@@ -117,12 +118,14 @@ fn options(of: &Plan, filter: Option<&str>) -> Options {
     }
 }
 
-/// A measure of renames with the same number of starts, ends and values.
+/// A measure of renames with the same number of starts, ends and values, and with little room: one
+/// task renames itself, and C allocates all entries before the first hit.
 fn alike(of: &Measure) -> Measure {
     let point = |point: &Point| Point {
         event: EVENT.to_owned(),
         on: vec!["pid".to_owned()],
         of: point.of,
+        size: Some(LEAST),
         ..Point::default()
     };
     let values = |values: &[String]| values.iter().take(1).map(|_| "pid".to_owned()).collect();
@@ -197,6 +200,26 @@ mod tests {
         assert_ne!(cost(&first), refused);
         assert_eq!(cost(&first.alternatives[0]), refused);
         assert_eq!(cost(&count(EVENT)), refused);
+    }
+
+    #[test]
+    fn needs_little_room() {
+        let (_root, tracefs) = fixture::tracefs(false);
+        let point = |event: &str, on: &str| Point {
+            event: event.to_owned(),
+            on: vec![on.to_owned()],
+            ..Point::default()
+        };
+        let measure = Measure {
+            start: vec![point("sched:sched_waking", "pid")],
+            end: vec![point("sched:sched_switch", "next_pid")],
+            ..Measure::default()
+        };
+        let plan = Plan::new(&tracefs, Id::example(), &alike(&measure), &Options::default(), Question::default());
+        let plan = plan.unwrap();
+        let texts: Vec<&str> = plan.steps.iter().map(|step| step.text()).collect();
+        assert!(texts[0].ends_with(":size=65"), "{texts:?}");
+        assert!(!texts.iter().any(|text| text.contains("16384")), "{texts:?}");
     }
 
     /// A module that refuses to let the run's histograms grow would refuse others, too.
