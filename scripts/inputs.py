@@ -80,6 +80,7 @@ TESTS = {
     "command.guide": "Documentation/guide.rst",
     "command.peers": "tools/rhist/recipes",
     "command.prometheus": "tools/rhist/fleet",
+    "command.recipes": "tools/rhist/recipes",
 }
 # Files that do not count for jobs that depend on all files: recording results changes nothing
 # that is tested.

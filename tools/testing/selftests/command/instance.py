@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The tracing instance that a process of rhist counts in."""
+"""The tracing instance that a process of rhist counts in, and its journal."""
 
 import glob
 import os
@@ -29,3 +29,14 @@ def counts_hits(folder, event):
     # Hits are counted only after that file is emptied.
     with open(path, encoding="utf-8") as file, open(f"{folder}/set_event_pid", encoding="utf-8") as tasks:
         return "[active]" in file.read() and not tasks.read().strip().isdigit()
+
+
+def has_begun(process):
+    """Returns whether all triggers of a process count, whatever they are: its journal says so."""
+    # The first journal: the cost of a hit is measured by another run.
+    path = min(glob.glob(f"{os.environ['RHIST_RUN']}/{process.pid}_*.journal"), key=len, default=None)
+    try:
+        with open(path or os.devnull, encoding="utf-8") as file:
+            return "\nbegun\n" in file.read()
+    except FileNotFoundError:
+        return False
