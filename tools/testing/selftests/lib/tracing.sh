@@ -60,7 +60,7 @@ have_synthetic() { [ -e "$KERNEL/synthetic_events" ]; }
 # rest_only: true if points that user-mode Linux tests are to be left out
 rest_only() { [ "$RHIST_REST" ] && have_probes; }
 
-# shown_on_um: the same in tests of races, of which nothing is left out on kernels that look for these
+# shown_on_um: the same in tests of races, which kernels that look for races run whole
 shown_on_um() { rest_only && [ -z "$SLOW" ]; }
 
 # remove_triggers EVENT...: removes the triggers of these event directories. Truncating removes no
