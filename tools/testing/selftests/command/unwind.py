@@ -48,19 +48,21 @@ class Objects:
         for line in (TRACING / "user_objects" / "list").read_text(encoding="ascii").splitlines():
             if line.startswith("#"):
                 continue
-            number, kind, device, inode, *_ = line.split()
+            number, kind, _, inode, _, size, *_ = line.split()
             self.kinds[int(number)] = kind
             if kind == "file":
-                self.files[int(number)] = (tuple(int(part) for part in device.split(":")), int(inode))
+                # With overlayfs, /proc/PID/maps has another device.
+                self.files[int(number)] = (int(inode), int(size))
 
     def addresses(self, pid, words):
         """Returns where a program has these words; 0 for a word that it does not have."""
         mappings = []
         for line in Path(f"/proc/{pid}/maps").read_text(encoding="utf-8").splitlines():
-            found = re.match(r"(\w+)-(\w+) ..x. (\w+) (\w+):(\w+) (\d+) *(.*)", line)
+            found = re.match(r"(\w+)-(\w+) ..x. (\w+) \S+ (\d+) *(.*)", line)
             if found:
-                begin, end, offset, major, minor = (int(text, 16) for text in found.groups()[:5])
-                mappings.append((begin, end, offset, ((major, minor), int(found[6])), found[7]))
+                begin, end, offset = (int(text, 16) for text in found.groups()[:3])
+                size = os.stat(found[5]).st_size if found[5].startswith("/") else 0
+                mappings.append((begin, end, offset, (int(found[4]), size), found[5]))
         return [self.address(mappings, word["object"], word["offset"]) for word in words]
 
     def address(self, mappings, number, offset):
