@@ -465,7 +465,7 @@ class NotThere(unittest.TestCase):
 
     def test_clients(self):
         kept, left = self.left({"clients": "none"})
-        self.assertEqual(set(left), {"command.exec", "hist.clients", "hist.beside_perf", "unwind"})
+        self.assertEqual(set(left), {"command.exec", "command.unwind", "hist.clients", "hist.beside_perf", "unwind"})
         self.assertTrue(left["hist.clients"].fails)
         for job in kept:
             self.assertFalse(set(left) & {f"{test.suite}.{test.name}" for test in job.tests})

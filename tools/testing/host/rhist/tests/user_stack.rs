@@ -408,7 +408,11 @@ impl<const ARM: bool> Program for Fake<ARM> {
     const MACHINE: Machine = if ARM { Machine::Arm64 } else { Machine::X86 };
 
     fn code(&self) -> u64 {
-        if ARM { (1 << 48) - 1 } else { u64::MAX }
+        if ARM {
+            (1 << 48) - 1
+        } else {
+            u64::MAX
+        }
     }
 
     fn mapping(&mut self, address: u64) -> Result<Mapping, End> {

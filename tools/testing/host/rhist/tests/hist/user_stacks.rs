@@ -130,7 +130,10 @@ fn helper_of_the_same_depth() {
                    onmatch(sched.sched_waking).small(target_cpu)";
     world.add("sched_switch", trigger);
     let helper = world.trigger_file("sched_waking");
-    let lines: Vec<_> = helper.lines().filter(|line| line.contains("synthetic_")).collect();
+    let lines: Vec<_> = helper
+        .lines()
+        .filter(|line| line.contains("synthetic_"))
+        .collect();
     assert_eq!(lines.len(), 1, "{helper}");
     assert!(lines[0].contains(":ustack(3):"), "{helper}");
     let moment = Moment {
@@ -162,10 +165,17 @@ fn refused() {
     ] {
         let refused = world.write("sched_switch", trigger.as_bytes()).unwrap_err();
         let found = refused.hint.map(|hint| (hint.text, hint.caret));
-        assert_eq!((found, refused.errno), (Some((hint, at)), EINVAL), "{trigger}");
+        assert_eq!(
+            (found, refused.errno),
+            (Some((hint, at)), EINVAL),
+            "{trigger}"
+        );
     }
     // As for other fields without this modifier.
     let hex = world.write("sched_switch", b"hist:keys=common_ustack.hex");
     assert_eq!(hex.unwrap_err().errno, EINVAL);
-    assert_eq!(world.trigger_file("sched_switch").matches("hist:").count(), 0);
+    assert_eq!(
+        world.trigger_file("sched_switch").matches("hist:").count(),
+        0
+    );
 }

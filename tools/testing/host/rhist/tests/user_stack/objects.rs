@@ -10,8 +10,8 @@ use kernel::error::code::{EEXIST, ENOENT, ENOSPC};
 use rhist::cpu::Cpu;
 use rhist::map::Cpus;
 use rhist::user_stack::{
-    End, ExecFiles, FileIdentity, Held, Identity, Kind, Machine, Object, ObjectState, Objects, Rule,
-    Rules,
+    End, ExecFiles, FileIdentity, Held, Identity, Kind, Machine, Object, ObjectState, Objects,
+    Rule, Rules,
 };
 
 use super::table::Table;
@@ -342,7 +342,10 @@ fn ends_are_counted_on_each_cpu() {
         objects.count(cpu.preempt(), End::Depth);
     }
     let stacks = End::ALL.map(|end| objects.stacks(end));
-    assert_eq!((stacks[End::Depth.number() as usize], stacks.iter().sum()), (3, 3));
+    assert_eq!(
+        (stacks[End::Depth.number() as usize], stacks.iter().sum()),
+        (3, 3)
+    );
 }
 
 /// More objects than have numbers are counted.
