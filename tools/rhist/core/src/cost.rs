@@ -215,7 +215,13 @@ mod tests {
             end: vec![point("sched:sched_switch", "next_pid")],
             ..Measure::default()
         };
-        let plan = Plan::new(&tracefs, Id::example(), &alike(&measure), &Options::default(), Question::default());
+        let plan = Plan::new(
+            &tracefs,
+            Id::example(),
+            &alike(&measure),
+            &Options::default(),
+            Question::default(),
+        );
         let plan = plan.unwrap();
         let texts: Vec<&str> = plan.steps.iter().map(|step| step.text()).collect();
         assert!(texts[0].ends_with(":size=65"), "{texts:?}");

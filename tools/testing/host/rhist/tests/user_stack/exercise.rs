@@ -91,7 +91,11 @@ impl<const ARM: bool> Program for Victim<'_, ARM> {
     const MACHINE: Machine = if ARM { Machine::Arm64 } else { Machine::X86 };
 
     fn code(&self) -> u64 {
-        if ARM { (1 << 48) - 1 } else { u64::MAX }
+        if ARM {
+            (1 << 48) - 1
+        } else {
+            u64::MAX
+        }
     }
 
     fn mapping(&mut self, address: u64) -> Result<Mapping, End> {
