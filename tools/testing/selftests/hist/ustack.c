@@ -675,7 +675,8 @@ static struct mapping call_from_file(int fd)
 /* Files are held as their programs have opened them for a second only, and never for writing. */
 static void that_hold_files(void)
 {
-	char path[] = "/tmp/ustackXXXXXX", *line;
+	/* Not on overlayfs, where a mapping shows another device than the list. */
+	char *path = strdup(pathf("%s/ustackXXXXXX", getenv("TMPDIR") ?: "/tmp")), *line;
 	int writes = mkstemp(path), reads, other;
 	struct mapping mapping;
 	double begin;
