@@ -29,10 +29,12 @@ hit()
 	[ -z "$said" ] || echo "# fire: $said"
 }
 
-# functions: prints the functions traced since the trace was emptied, with their counts
+# functions: prints the functions traced since the trace was emptied, with their counts, without
+# those in interrupts: the third of a line's flags is "." only outside of them
 functions()
 {
-	awk '$NF ~ /^<-/ { count[$(NF - 1)]++ } END { for (name in count) print count[name], name }' trace
+	awk '$NF ~ /^<-/ && $(NF - 3) ~ /^..[.]/ { count[$(NF - 1)]++ }
+	     END { for (name in count) print count[name], name }' trace
 	echo >trace
 }
 
@@ -77,13 +79,14 @@ quiet()
 	total Dropped "$event/hist" >"$work/dropped"
 	functions >"$work/with"
 	more >"$work/more"
-	# Functions that interrupts have called meanwhile are not called so often again.
-	if [ -s "$work/more" ]; then
+	# What interrupts have caused meanwhile is not there again each time.
+	for _ in 1 2 3; do
+		[ -s "$work/more" ] || break
 		hit $hits
 		functions >"$work/with"
 		more | grep -xFf "$work/more" >"$work/again"
 		mv "$work/again" "$work/more"
-	fi
+	done
 	counted='' dropped=''
 	read -r counted <"$work/counted"
 	read -r dropped <"$work/dropped"
