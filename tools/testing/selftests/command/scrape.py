@@ -104,9 +104,12 @@ class Server:
 
     def reload(self):
         """Makes it read its configuration again, and waits until it has."""
-        before = self.said().count("unchanged") + self.said().count("has errors")
+        def number_of_answers():
+            return sum(map(self.said().count, (" unchanged", "the new configuration is not used")))
+
+        before = number_of_answers()
         self.process.send_signal(signal.SIGHUP)
-        return soon(lambda: self.said().count("unchanged") + self.said().count("has errors") > before)
+        return soon(lambda: number_of_answers() > before)
 
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)
