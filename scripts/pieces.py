@@ -133,9 +133,9 @@ CROSS = {
 
 # Seconds that a guest takes beyond its tests.
 BOOT = {"um": 3, "umdebug": 10, "debug": 120, "debug-6.12": 120, "debug-orc": 120, "kcsan": 120}
-# Most seconds for the tests of a guest together: few guests, since each has to boot, but enough to
-# keep all processors busy until the end. Guests that look for faults are to be small, so that
-# little is lost if a run is ended.
+# Most seconds for the tests of a guest together: few guests, since each has to boot, for which an
+# emulated one takes 25 seconds of a processor, but enough to keep all processors busy until the
+# end. Guests that look for faults are to be small, so that little is lost if a run is ended.
 MOST = {"um": 60, "umdebug": 300, "debug": 600, "debug-6.12": 600, "debug-orc": 600, "kcsan": 600}
 # A test that has not been measured yet.
 UNKNOWN = {"um": 5, "umdebug": 40, "debug": 200, "debug-6.12": 200, "debug-orc": 200, "kcsan": 200}
@@ -226,7 +226,7 @@ def parts(tests, kernel, durations, rest, long):
     table.
     """
     takes = {test: measured(durations, kernel, test, rest, long) for test in tests}
-    count = max(1, math.ceil(sum(takes.values()) / MOST.get(kernel, 200)))
+    count = max(1, math.ceil(sum(takes.values()) / MOST.get(kernel, 400)))
     found = [[] for _ in range(count)]
     for test in sorted(tests, key=takes.get, reverse=True):
         min(found, key=lambda part: sum(takes[other] for other in part)).append(test)

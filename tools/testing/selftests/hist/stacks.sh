@@ -24,7 +24,9 @@ load()
 	rmmod rhist && insmod "$RHIST_KO" "$@"
 }
 
-seconds=2 most=100000
+# An emulated processor takes a quarter of a millisecond to compare a stack, beside other hits.
+seconds=2 most=50000 calls=500 folders="/proc/self/task /sys/kernel/tracing/rhist/events/sched/sched_switch"
+[ -z "$LONG$SLOW" ] || calls=2000 folders="/proc/self /sys/kernel/tracing/rhist/events/sched"
 if [ "$LONG" ]; then
 	seconds=120 most=2000000
 elif [ "$SLOW" ]; then
@@ -45,28 +47,33 @@ watched()
 	cd "$TRACING/events" && grep -l '^hist:keys=common_stacktrace' */*/trigger | sed 's|/trigger||'
 }
 
-# Interrupts of every kind that nest, and tasks in system calls, with deep stacks.
+# Interrupts of every kind that nest, and tasks in system calls, with deep stacks: for so many
+# seconds, but each at least once.
 busy()
 {
 	end=$(($(date +%s) + $1))
+	again() { [ "$(date +%s)" -lt $end ]; }
 	(
-		while [ "$(date +%s)" -lt $end ]; do
+		while :; do
 			for context in softirq hardirq nmi; do
 				echo "numbers $context 0 1 400 40" >/dev/rhist_events
 			done
+			again || break
 		done
 	) &
 	(
-		while [ "$(date +%s)" -lt $end ]; do
+		while :; do
 			taskset 1 sh -c 'echo "nested task 0 1 20 5" >/dev/rhist_events'
+			again || break
 		done
 	) &
 	(
-		while [ "$(date +%s)" -lt $end ]; do
-			ls -R /proc/self /sys/kernel/tracing/rhist/events/sched >/dev/null 2>&1
-			fire getpgid 1:2000
+		while :; do
+			ls -R $folders >/dev/null 2>&1
+			fire getpgid 1:$calls
 			cat /proc/stat /proc/meminfo >/dev/null
 			echo x >"$work/file" && sync "$work/file" 2>/dev/null
+			again || break
 		done
 	) &
 	wait
