@@ -132,6 +132,7 @@ impl Tracing {
             program: program.into(),
             patience,
             share: Duration::from_secs(1),
+            ..Settings::default()
         };
         Feeder::new(&self.folder(), settings).unwrap()
     }

@@ -23,6 +23,7 @@ use crate::compilation::Outcome;
 use crate::compiler::VDSO;
 use crate::folder::Folder;
 use crate::list::Object;
+use crate::names::Names;
 use crate::news::News;
 use crate::news::Summary;
 
@@ -50,6 +51,8 @@ pub struct Settings {
     /// Time after which a file that is not compiled yet makes way for others that wait. It is tried
     /// again when all others were tried, beside objects that come then.
     pub share: Duration,
+    /// Where names of functions go; `None`: none are read.
+    pub names: Option<Names>,
 }
 
 impl Default for Settings {
@@ -59,6 +62,7 @@ impl Default for Settings {
             program: "/proc/self/exe".into(),
             patience: Duration::from_secs(30),
             share: Duration::from_secs(5),
+            names: None,
         }
     }
 }

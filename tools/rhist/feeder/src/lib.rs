@@ -14,12 +14,16 @@ mod confinement;
 mod feeder;
 mod folder;
 mod list;
+mod names;
 mod news;
+mod thread;
 
 pub use feeder::Feeder;
 pub use feeder::Settings;
 pub use feeder::Until;
 pub use folder::FOLDER;
 pub use list::Object;
+pub use names::Names;
 pub use news::News;
 pub use news::Summary;
+pub use thread::FeederThread;
