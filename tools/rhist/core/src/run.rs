@@ -38,6 +38,8 @@ use crate::samples;
 use crate::samples::Samples;
 use crate::table::Histogram;
 use crate::table::Losses;
+use crate::table::Numbered;
+use crate::table::ProgramNames;
 use crate::table::Table;
 use crate::table::Time;
 use crate::table::fold;
@@ -86,6 +88,10 @@ pub struct Run {
     samples: Option<Samples>,
     /// Whether `total` lacks the rows, which the sums of the intervals have.
     is_bare: bool,
+    /// Names of the functions of programs.
+    programs: Box<dyn ProgramNames>,
+    /// `total` with these names, if it has stacks of programs.
+    named: Reading,
 }
 
 /// Numbers that a run is started for.
@@ -266,6 +272,8 @@ impl Run {
             ticks: None,
             samples: None,
             is_bare: false,
+            programs: Box::new(Numbered),
+            named: Reading::default(),
         };
         match run.inherit_frequency(journals).and_then(|()| run.make()) {
             Ok(()) => Ok(run),
@@ -446,6 +454,8 @@ impl Run {
             ticks: None,
             samples: None,
             is_bare: false,
+            programs: Box::new(Numbered),
+            named: Reading::default(),
         }
     }
 
@@ -478,6 +488,11 @@ impl Run {
         self.cost
     }
 
+    /// Names the functions of programs in its readings; without, they are numbers.
+    pub fn set_programs(&mut self, programs: Box<dyn ProgramNames>) {
+        self.programs = programs;
+    }
+
     /// Empty reading at the beginning of the run.
     pub fn beginning(&self) -> Reading {
         let table = Table {
@@ -499,7 +514,17 @@ impl Run {
     pub fn reading(&mut self) -> Result<Reading, Box<dyn std::error::Error + Send + Sync>> {
         self.read_samples();
         let reading = self.plan.answer.read(&self.instance())?;
-        Ok(self.complete(reading))
+        let mut reading = self.complete(reading);
+        self.settle();
+        reading.table.name_programs(&*self.programs);
+        Ok(reading)
+    }
+
+    /// Waits for the names of the last functions.
+    fn settle(&self) {
+        if self.plan.has_programs() {
+            self.programs.settle();
+        }
     }
 
     /// Adds missed hits, the cost, and the highest bound of ends without a start.
@@ -577,6 +602,15 @@ impl Run {
 
     /// See [`Source::interval()`].
     fn next_interval(&mut self) -> Result<Option<Interval>, Box<dyn std::error::Error + Send + Sync>> {
+        let mut interval = self.unnamed_interval()?;
+        if let Some(interval) = &mut interval {
+            interval.delta.name_programs(&*self.programs);
+        }
+        Ok(interval)
+    }
+
+    /// See [`Source::interval()`], with functions of programs as places.
+    fn unnamed_interval(&mut self) -> Result<Option<Interval>, Box<dyn std::error::Error + Send + Sync>> {
         let Some(intervals) = &mut self.intervals else {
             return self.difference().map(Some);
         };
@@ -605,6 +639,7 @@ impl Run {
     ///
     /// As for [`Run::reading()`].
     pub fn last(&mut self) -> Result<Option<Interval>, Box<dyn std::error::Error + Send + Sync>> {
+        self.settle();
         if self.intervals.is_none() {
             return self.interval();
         }
@@ -739,7 +774,12 @@ impl Source for Run {
             self.total.table.rows = all.table.rows;
             self.is_bare = false;
         }
-        &self.total
+        if !self.plan.has_programs() {
+            return &self.total;
+        }
+        self.named.clone_from(&self.total);
+        self.named.table.name_programs(&*self.programs);
+        &self.named
     }
 }
 

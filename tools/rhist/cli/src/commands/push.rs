@@ -141,7 +141,7 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
         is_quiet: measurement.common.quiet,
         intervals: 0,
     };
-    let result = run::go(&measurement, &tracefs, &mut sink);
+    let result = run::go(&measurement, &tracefs, &plans.best, &mut sink);
     // Also sends the batches so far if the measurement ended in an error.
     let totals = sink.pusher.finish(patience);
     result?;

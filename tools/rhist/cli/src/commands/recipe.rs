@@ -8,7 +8,7 @@ use clap::Arg;
 use clap::ArgAction;
 use clap::Args as _;
 use clap::FromArgMatches;
-use rhist_core::plan::group_keys;
+use rhist_core::plan::task_keys;
 use rhist_core::query::Query;
 use rhist_core::recipe::Recipe;
 
@@ -40,7 +40,7 @@ pub fn command(name: &str, recipe: &Recipe) -> clap::Command {
         );
     }
     let keys = recipe.measure.keys.keys().map(String::as_str);
-    let keys: Vec<&str> = keys.chain(group_keys(&recipe.measure).map(|(name, _)| name)).collect();
+    let keys: Vec<&str> = keys.chain(task_keys(&recipe.measure).map(|(name, _)| name)).collect();
     let keys = match keys.is_empty() {
         true => String::new(),
         false => format!("\n\nKeys for --by: {}", keys.join(", ")),

@@ -57,7 +57,7 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
         is_quiet: measurement.common.quiet,
         intervals: 0,
     };
-    run::go(&measurement, &tracefs, &mut recorder)
+    run::go(&measurement, &tracefs, &plans.best, &mut recorder)
 }
 
 struct Recorder<'a> {

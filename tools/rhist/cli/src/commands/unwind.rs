@@ -11,7 +11,6 @@ use std::process::ExitCode;
 use anyhow::Context;
 use rhist_core::quantity::things;
 use rhist_core::tracefs::Backend;
-use rhist_feeder::FOLDER;
 use rhist_feeder::Feeder;
 use rhist_feeder::News;
 use rhist_feeder::Settings;
@@ -37,7 +36,7 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let signals = Signals::new().context("signals")?;
     let tracefs = tracefs(Some(Backend::Rhist))?;
-    let folder = tracefs.dir().join(FOLDER);
+    let folder = tracefs.user_objects();
     let mut feeder = Feeder::new(&folder, Settings::default()).map_err(|error| match error.kind() {
         ErrorKind::NotFound => anyhow::anyhow!("{}: this module takes no stacks of programs", folder.display()),
         ErrorKind::PermissionDenied => anyhow::anyhow!("{}: only root may read it: try sudo", folder.display()),

@@ -14,7 +14,7 @@ use rhist_core::grammar::modifier::Modifier;
 use rhist_core::grammar::modifier::NumberRule;
 use rhist_core::grammar::token::TokenKind;
 use rhist_core::grammar::token::tokens;
-use rhist_core::plan::group_keys;
+use rhist_core::plan::task_keys;
 use rhist_core::tracefs::format::Field;
 use rhist_core::tracefs::format::FieldKind;
 use rhist_core::tracefs::format::Format;
@@ -97,7 +97,7 @@ pub(super) fn keys(line: &Line, word: &str) -> Vec<CompletionCandidate> {
             .collect();
     }
     let measure = line.measure().unwrap_or_default();
-    let groups = group_keys(&measure).map(|(name, key)| (name.to_owned(), key));
+    let groups = task_keys(&measure).map(|(name, key)| (name.to_owned(), key));
     let own = measure.keys.into_iter().chain(groups);
     let fields = fields(&formats, Field::is_key);
     let common = KEY_NAMES

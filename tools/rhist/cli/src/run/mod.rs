@@ -4,6 +4,7 @@
 
 mod measurement;
 mod open;
+mod programs;
 
 use std::fmt;
 use std::process::ExitCode;
@@ -13,6 +14,7 @@ use std::time::Instant;
 use anyhow::Context;
 use anyhow::bail;
 use rhist_core::journal::Journals;
+use rhist_core::plan::Plan;
 use rhist_core::question::Reading;
 use rhist_core::question::Source;
 use rhist_core::run;
@@ -33,6 +35,7 @@ pub use open::dry_run;
 pub use open::prepare;
 pub use open::start;
 pub use open::tracefs;
+pub use programs::Programs;
 
 /// Measures, and prints the results.
 pub fn run(measurement: &Measurement) -> anyhow::Result<ExitCode> {
@@ -46,7 +49,7 @@ pub fn run(measurement: &Measurement) -> anyhow::Result<ExitCode> {
         !measurement.query.keys().is_empty(),
         measurement.duration,
     );
-    go(measurement, &tracefs, &mut printer)
+    go(measurement, &tracefs, &plans.best, &mut printer)
 }
 
 /// Context of errors after the beginning of a run, in the kernel or in the output.
@@ -59,23 +62,26 @@ impl fmt::Display for Failed {
     }
 }
 
-/// Measures until the time is over, or a signal arrives.
+/// Measures until the time is over, or a signal arrives. `first` is the best plan before threads
+/// exist for it.
 pub fn go(
     measurement: &Measurement,
     tracefs: &Tracefs,
+    first: &Plan,
     sink: &mut dyn Sink<Error = anyhow::Error>,
 ) -> anyhow::Result<ExitCode> {
     let signals = Signals::new().context("signals")?;
     let guard = guard(tracefs, ends(), measurement.common.keep, sink.patience())?;
-    // Plans only now, when the threads of the guard and the sink exist, so that the measurement
-    // leaves them out.
+    let programs = Programs::start(tracefs, first);
+    // Plans only now, when the threads of the guard, the sink and the names exist, so that the
+    // measurement leaves them out.
     let plans = measurement.plans(tracefs)?;
     sink.announce(&plans.best)?;
     let wanted = match measurement.interval {
         Some(_) => Wanted::Intervals,
         None => Wanted::Totals,
     };
-    let mut run = start(measurement, tracefs, plans, wanted)?;
+    let mut run = start(measurement, tracefs, plans, wanted, programs)?;
     let (reading, seconds) = watch(measurement, &mut run, &signals, sink).context(Failed)?;
     guard.goes_on();
     finish(run, tracefs, measurement.common.keep).context(Failed)?;

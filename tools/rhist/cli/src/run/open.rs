@@ -21,6 +21,7 @@ use rhist_core::tracefs::ROOT_VARIABLE;
 use rhist_core::tracefs::Tracefs;
 
 use super::Measurement;
+use super::Programs;
 use crate::diagnostic;
 
 /// Finds the tracing directory, and plans the question: see [`Measurement::plans()`].
@@ -63,7 +64,13 @@ pub fn dry_run(tracefs: &Tracefs, plan: &Plan) -> anyhow::Result<ExitCode> {
 
 /// Removes objects of dead runs, then starts the first of these plans that the kernel accepts. The
 /// triggers count when this returns.
-pub fn start(measurement: &Measurement, tracefs: &Tracefs, plans: Plans, wanted: Wanted) -> anyhow::Result<Run> {
+pub fn start(
+    measurement: &Measurement,
+    tracefs: &Tracefs,
+    plans: Plans,
+    wanted: Wanted,
+    programs: Option<Programs>,
+) -> anyhow::Result<Run> {
     let journals = Journals::find();
     for (entries, error) in run::reap(tracefs, &journals, false).1 {
         say!(
@@ -76,11 +83,18 @@ pub fn start(measurement: &Measurement, tracefs: &Tracefs, plans: Plans, wanted:
         .map(|word| word.to_string_lossy().into_owned())
         .collect::<Vec<_>>()
         .join(" ");
+    if let Some(programs) = &programs {
+        let id = plans.best.id.second();
+        programs.warm_up(tracefs, &journals, measurement.query.plans(tracefs, &id)?);
+    }
     let run = Run::start_first(tracefs, &journals, plans, &command, wanted).and_then(|mut run| {
         // Before the triggers count, since the measurement causes hits. If it fails, the cost stays
         // unknown.
         if let Ok(cost) = cost::measure(tracefs, &journals, run.plan()) {
             run.set_cost(cost);
+        }
+        if let Some(programs) = programs {
+            run.set_programs(Box::new(programs));
         }
         run.begin()?;
         Ok(run)

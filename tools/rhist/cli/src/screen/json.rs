@@ -47,6 +47,7 @@
 
 mod line;
 
+use std::borrow::Cow;
 use std::io;
 use std::io::Write;
 
@@ -55,6 +56,7 @@ use rhist_core::table::Dist;
 use rhist_core::table::Fold;
 use rhist_core::table::Frame;
 use rhist_core::table::Key;
+use rhist_core::table::Numbered;
 use rhist_core::table::Row;
 use rhist_core::table::Text;
 use rhist_core::table::Time;
@@ -246,6 +248,9 @@ pub(super) fn key<'a>(labels: &Labels<'_>, column: &str, value: &'a Key) -> KeyJ
         Key::Stack(frames) => KeyJson::Stack {
             stack: frames.iter().map(frame).collect(),
         },
+        Key::Program(stack) => KeyJson::Stack {
+            stack: stack.frames(&Numbered).into_iter().map(owned).collect(),
+        },
         Key::Range { first, last } => KeyJson::Range {
             first: *first,
             last: *last,
@@ -267,7 +272,14 @@ fn text(text: &Text) -> TextJson<'_> {
 fn frame(frame: &Frame) -> FrameJson<'_> {
     FrameJson {
         address: frame.address.map(|address| format!("{address:#x}")),
-        symbol: frame.symbol.as_deref(),
+        symbol: frame.symbol.as_deref().map(Cow::Borrowed),
+    }
+}
+
+fn owned(frame: Frame) -> FrameJson<'static> {
+    FrameJson {
+        address: frame.address.map(|address| format!("{address:#x}")),
+        symbol: frame.symbol.map(Cow::Owned),
     }
 }
 

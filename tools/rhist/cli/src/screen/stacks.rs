@@ -36,16 +36,17 @@ pub(super) fn lines(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     for row in shown {
         lines.push(screen.page.paint(Style::Title, &head(screen, table, row, all)));
-        for key in &row.keys {
+        let heads = lines.len();
+        // The last stack is the innermost: by the stacks of a program and of the kernel.
+        for key in row.keys.iter().rev() {
             let Key::Stack(frames) = key else {
                 continue;
             };
-            let was_empty = frames.is_empty();
             let frames = frames.iter().map(|frame| format!("{INDENT}{frame}"));
             lines.extend(frames.map(|frame| screen.page.cut(&screen.page.text(&frame), screen.page.width)));
-            if was_empty {
-                lines.push(format!("{INDENT}(no stack)"));
-            }
+        }
+        if lines.len() == heads {
+            lines.push(format!("{INDENT}(no stack)"));
         }
         lines.push(String::new());
     }

@@ -10,12 +10,13 @@ use crate::tracefs::format::FieldKind;
 use crate::tracefs::format::Format;
 
 /// Names in keys and values of any event besides its fields, each with kind and description.
-pub const KEY_NAMES: [(&str, FieldKind, &str); 9] = [
+pub const KEY_NAMES: [(&str, FieldKind, &str); 10] = [
     ("common_pid", FieldKind::Number, "the thread that was running"),
     ("common_comm", FieldKind::Text, "its name"),
     ("common_cpu", FieldKind::Number, "the CPU"),
     ("common_timestamp", FieldKind::Number, "the time, in nanoseconds"),
     ("common_stacktrace", FieldKind::Stack, "the stack of the kernel"),
+    ("common_ustack", FieldKind::Stack, "the stack of the program"),
     ("common_tgid", FieldKind::Number, "the process that was running"),
     ("common_ppid", FieldKind::Number, "its parent"),
     ("common_cgroup", FieldKind::Text, "its control group"),
@@ -91,7 +92,12 @@ pub(super) fn kind(format: &Format, name: &str, at: Range<usize>, place: Place) 
     {
         return Ok(kind);
     }
-    if place == Place::Filter && matches!(name, "common_comm" | "common_timestamp" | "common_stacktrace") {
+    if place == Place::Filter
+        && matches!(
+            name,
+            "common_comm" | "common_timestamp" | "common_stacktrace" | "common_ustack"
+        )
+    {
         let problem = Problem::new(at, format!("a filter cannot test {name}")).label("only keys and values can use it");
         return Err(match name {
             "common_comm" => problem.help("in a filter, use COMM"),

@@ -17,6 +17,8 @@ use crate::table;
 use crate::table::Ended;
 use crate::table::Frame;
 use crate::table::Key;
+use crate::table::Place;
+use crate::table::ProgramStack;
 use crate::table::Span;
 use crate::table::Text;
 
@@ -289,6 +291,8 @@ struct Members {
     address: Option<String>,
     symbol: Option<Characters>,
     stack: Option<Vec<Symbol>>,
+    ustack: Option<Vec<Word>>,
+    end: Option<Characters>,
     first: Option<Whole>,
     last: Option<Whole>,
 }
@@ -303,6 +307,24 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<C
 struct Symbol {
     address: String,
     symbol: Option<Characters>,
+}
+
+/// Place in a stack of a program.
+#[derive(Deserialize)]
+struct Word {
+    object: Option<u32>,
+    offset: Option<u64>,
+    exact: bool,
+}
+
+impl Word {
+    fn place(self) -> Option<Place> {
+        Some(Place {
+            object: self.object?,
+            offset: self.offset?,
+            is_exact: self.exact,
+        })
+    }
 }
 
 impl Members {
@@ -345,6 +367,14 @@ impl Members {
                 let frames: Result<_, E> = frames.into_iter().map(Symbol::frame).collect();
                 Key::Stack(frames?)
             }
+            Members {
+                ustack: Some(words),
+                end: Some(end),
+                ..
+            } => Key::Program(Box::new(ProgramStack {
+                places: words.into_iter().map(Word::place).collect(),
+                end: end.0,
+            })),
             Members {
                 first: Some(first),
                 last: Some(last),

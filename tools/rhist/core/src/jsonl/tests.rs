@@ -62,6 +62,27 @@ fn keys_of_all_kinds() {
         key(r#"{"stack":[{"address":"0x1","symbol":"f"},{"address":"0x2","symbol":null}]}"#),
         Ok(Key::Stack(vec![frame(1, Some("f")), frame(2, None)]))
     );
+    let place = |object, offset, is_exact| crate::table::Place {
+        object,
+        offset,
+        is_exact,
+    };
+    assert_eq!(
+        key(
+            r#"{"ustack":[{"object":3,"offset":18446744073709551615,"exact":true},{"object":null,"offset":null,"exact":false},{"object":0,"offset":7,"exact":false}],"end":"no rules"}"#
+        ),
+        Ok(Key::Program(Box::new(crate::table::ProgramStack {
+            places: vec![Some(place(3, u64::MAX, true)), None, Some(place(0, 7, false))],
+            end: "no rules".into(),
+        })))
+    );
+    assert_eq!(
+        key(r#"{"ustack":[],"end":"whole"}"#),
+        Ok(Key::Program(Box::new(crate::table::ProgramStack {
+            places: Vec::new(),
+            end: "whole".into(),
+        })))
+    );
     assert_eq!(
         key(r#"{"first":8,"last":15,"more":[{}]}"#),
         Ok(Key::Range { first: 8, last: 15 })

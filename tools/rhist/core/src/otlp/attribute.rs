@@ -22,6 +22,7 @@ use super::model::Bytes;
 use super::model::Digits;
 use crate::table::Frame;
 use crate::table::Key;
+use crate::table::Numbered;
 use crate::table::Other;
 use crate::table::Text;
 
@@ -57,6 +58,10 @@ fn text(text: &Text) -> Any {
         Ok(text) => string(text),
         Err(_) => Any::Bytes(Bytes(text.to_vec())),
     }
+}
+
+fn stack(frames: &[Frame]) -> Any {
+    Any::Array(frames.iter().map(frame).collect::<Vec<_>>().into())
 }
 
 fn frame(frame: &Frame) -> Any {
@@ -100,7 +105,8 @@ pub fn from_key(key: &Key) -> Any {
             list([("value", number((*value).into())), ("syscall", name)])
         }
         Key::Address(value) => frame(value),
-        Key::Stack(frames) => Any::Array(frames.iter().map(frame).collect::<Vec<_>>().into()),
+        Key::Stack(frames) => stack(frames),
+        Key::Program(program) => stack(&program.frames(&Numbered)),
         Key::Range { first, last } => list([("first", number(*first)), ("last", number(*last))]),
         Key::Other(other) => list([("other", string(other.word()))]),
     }

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use super::answer::Answer;
 use super::group::has_group;
+use super::measure::USTACK;
 use super::measure::events_of;
 use super::measure::split_key;
 use super::step::Id;
@@ -98,12 +99,7 @@ impl Plan {
 
     /// Returns whether a command uses `common_comm`, which C lacks on some kernels.
     pub fn has_comm(&self) -> bool {
-        let is_by_comm = |step: &Step| {
-            step.text()
-                .split([',', ':', '=', '(', ')', ' '])
-                .any(|word| word == "common_comm")
-        };
-        self.steps.iter().any(is_by_comm)
+        self.steps.iter().any(|step| step.has_word("common_comm"))
     }
 
     /// Names of its key columns in the results. For triggers written by a person, without
@@ -114,6 +110,11 @@ impl Plan {
             true => keys.map(|key| split_key(key).0).collect(),
             false => keys.collect(),
         }
+    }
+
+    /// Returns whether its histograms have stacks of programs.
+    pub fn has_programs(&self) -> bool {
+        self.steps.iter().any(|step| step.has_word(USTACK))
     }
 
     /// Returns whether its keys or saved fields contain paths of control groups.

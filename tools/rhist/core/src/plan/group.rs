@@ -1,32 +1,39 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Keys and filters by the control group, or the container, of the task that a question is about.
-//! Only rhist's histograms have these.
+//! Keys and filters by the control group, or the container, of the task that a question is about,
+//! and keys by the stack of its program. Only rhist's histograms have these.
 
 use super::error::Error;
 use super::measure::RUNNING;
+use super::measure::USTACK;
 use super::measure::formats;
 use super::measure::split_key;
+use super::options::Options;
+use super::options::has_dist;
 use crate::recipe::Measure;
+use crate::recipe::Point;
 use crate::tracefs::Tracefs;
 
 /// Names in `--by`.
 const NAMES: [&str; 2] = ["cgroup", "container"];
 
-/// Names in `--by` for the control group of the task that a measure is about, and for its
-/// container, with the keys that they stand for. None if it is about no task.
-pub fn group_keys(measure: &Measure) -> impl Iterator<Item = (&'static str, String)> + use<> {
+/// Names in `--by` for the control group of the task that a measure is about, for its container,
+/// and, if it is the running task, for the stack of its program, with the keys that they stand for.
+/// None if the measure is about no task.
+pub fn task_keys(measure: &Measure) -> impl Iterator<Item = (&'static str, String)> + use<> {
     let task = task(measure);
-    NAMES.into_iter().filter_map(move |name| match task.as_deref()? {
+    let is_running = task.as_deref() == Some(RUNNING);
+    let groups = NAMES.into_iter().filter_map(move |name| match task.as_deref()? {
         RUNNING => Some((name, format!("common_{name}"))),
         task => Some((name, format!("{task}.{name}"))),
-    })
+    });
+    groups.chain(is_running.then(|| ("ustack", USTACK.to_owned())))
 }
 
 /// Adds these names to the keys of a measure, unless a key or a field of an event is called so.
 pub(crate) fn add_names(tracefs: &Tracefs, measure: &mut Measure) {
     let formats = formats(tracefs, measure);
-    for (name, key) in group_keys(measure) {
+    for (name, key) in task_keys(measure) {
         // Events of the run's own probes get their format later.
         let argument = format!("{name}=");
         let mut words = measure.probes.iter().flat_map(|probe| probe.split(' '));
@@ -92,11 +99,40 @@ pub(super) fn filter(pid: &str, path: &str) -> Result<String, Error> {
     Ok(format!("common_cgroup ~ \"{path}\""))
 }
 
+/// Takes the stacks of programs out of a recipe's keys, where no histogram has them. Returns a note
+/// if there were any.
+///
+/// # Errors
+///
+/// A person has asked for them.
+pub(super) fn without_programs(
+    tracefs: &Tracefs,
+    measure: &mut Measure,
+    options: &Options,
+) -> Result<Option<String>, Error> {
+    let why = match has_dist(tracefs) {
+        true => "this module takes no stacks of programs",
+        false => "C's histograms have no stacks of programs",
+    };
+    let is_program = |name: &String| measure.keys.get(name).unwrap_or(name) == USTACK;
+    let is_kept = |point: &Point| point.keep.values().any(|field| field == USTACK);
+    if measure.start.iter().any(is_kept) || options.by.is_some() && measure.by.iter().any(is_program) {
+        return Err(Error::Impossible(format!("{why}: load a newer rhist")));
+    }
+    let mut by = measure.by.clone();
+    by.retain(|name| !is_program(name));
+    let is_less = by.len() < measure.by.len();
+    measure.by = by;
+    Ok(is_less.then(|| format!("{why}, so they are left out")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Id;
+    use crate::plan::Plan;
+    use crate::question::Question;
     use crate::recipe::Count;
-    use crate::recipe::Point;
     use crate::tracefs::fixture;
 
     fn measure(pid: Option<&str>, key: Option<&str>) -> Measure {
@@ -128,12 +164,19 @@ mod tests {
             let keys = ["cgroup", "container"].map(|name| measure.keys.get(name).cloned());
             let container = cgroup.map(|key| key.replace("cgroup", "container"));
             assert_eq!(keys, [cgroup.map(str::to_owned), container], "{pid:?} {key:?}");
+            // Another task's memory cannot be read.
+            let ustack = cgroup.filter(|key| *key == "common_cgroup").map(|_| "common_ustack");
+            assert_eq!(
+                measure.keys.get("ustack").map(String::as_str),
+                ustack,
+                "{pid:?} {key:?}"
+            );
         }
         // An argument of a probe with this name stays.
         let mut own = measure(None, None);
         own.probes = vec!["p:{group}/x do_it cgroup=+8(%di):u64".to_owned()];
         add_names(&tracefs, &mut own);
-        assert_eq!(own.keys.keys().collect::<Vec<_>>(), ["container"]);
+        assert_eq!(own.keys.keys().collect::<Vec<_>>(), ["container", "ustack"]);
         // A key of the recipe with this name stays.
         let mut own = measure(None, None);
         own.keys.insert("cgroup".to_owned(), "next_prio".to_owned());
@@ -177,5 +220,49 @@ mod tests {
         }
         let other = filter("next_pid", "/a").unwrap_err();
         assert!(other.to_string().ends_with("count --by cgroup instead"), "{other}");
+    }
+
+    #[test]
+    fn stacks_of_programs_where_they_can_be_had() {
+        let measure = Measure {
+            by: vec!["ustack".to_owned(), "cpu".to_owned()],
+            keys: [("ustack", USTACK), ("cpu", "common_cpu")]
+                .map(|(name, key)| (name.to_owned(), key.to_owned()))
+                .into(),
+            ..measure(None, None)
+        };
+        let plan = |tracefs: &Tracefs, by: Option<&[&str]>| {
+            let options = Options {
+                by: by.map(|by| by.iter().map(|key| (*key).to_owned()).collect()),
+                ..Options::default()
+            };
+            let plan = Plan::new(tracefs, Id::example(), &measure, &options, Question::default())?;
+            Ok::<_, Error>((
+                plan.steps[0].text().to_owned(),
+                plan.question.notes.clone(),
+                plan.has_programs(),
+            ))
+        };
+        let (root, rhist) = fixture::tracefs(true);
+        let (_c_root, c) = fixture::tracefs(false);
+        for (tracefs, why) in [
+            (&rhist, "this module takes no stacks of programs"),
+            (&c, "C's histograms have no stacks of programs"),
+        ] {
+            let (text, notes, has_programs) = plan(tracefs, None).unwrap();
+            assert!(text.starts_with("hist:keys=common_cpu") && !has_programs, "{text}");
+            assert_eq!(notes, [format!("{why}, so they are left out")]);
+            for by in [&["ustack"][..], &["cpu", "common_ustack"]] {
+                let error = plan(tracefs, Some(by)).unwrap_err();
+                assert_eq!(error, Error::Impossible(format!("{why}: load a newer rhist")));
+            }
+        }
+        std::fs::create_dir(root.path().join("user_objects")).unwrap();
+        let (text, notes, has_programs) = plan(&rhist, None).unwrap();
+        assert!(
+            text.starts_with("hist:keys=common_ustack,common_cpu") && has_programs,
+            "{text}"
+        );
+        assert_eq!(notes, [""; 0]);
     }
 }

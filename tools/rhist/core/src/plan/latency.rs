@@ -16,6 +16,7 @@ use super::error::Error;
 use super::filter::condition;
 use super::filter::options_filter;
 use super::filter::others_filter;
+use super::measure::USTACK;
 use super::measure::event_of;
 use super::measure::filters_starts;
 use super::measure::split_key;
@@ -47,7 +48,8 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
         .copied()
         .filter(|name| is_used(name, keys) || is_used(name, &measure.save))
         .collect();
-    let is_direct = has_dist(tracefs) && options.slower.or(options.faster).is_none() && kept.is_empty();
+    let is_direct =
+        has_dist(tracefs) && options.slower.or(options.faster).is_none() && kept.is_empty() && !has_two_stacks(keys);
     let numbers;
     let asked = match is_direct {
         true => asked,
@@ -258,6 +260,14 @@ fn starts_of(point: &Point, measure: &Measure) -> Vec<usize> {
         Some(_) => Vec::new(),
         None => (0..measure.start.len()).collect(),
     }
+}
+
+/// Returns whether both stacks of a task are keys. These are too long together, unless the module
+/// stores stacks once, which it does only in histograms that just count.
+fn has_two_stacks(keys: &[String]) -> bool {
+    ["common_stacktrace", USTACK]
+        .into_iter()
+        .all(|stack| keys.iter().any(|key| key == stack))
 }
 
 fn is_used(name: &str, keys: &[String]) -> bool {

@@ -16,6 +16,9 @@ use crate::tracefs::format::Format;
 /// Field with the thread that was running at the event, even if an interrupt caused it.
 pub(super) const RUNNING: &str = "common_pid";
 
+/// Key that is the stack of the running program.
+pub(super) const USTACK: &str = "common_ustack";
+
 /// Formats of the counted events, of the ones that exist already.
 pub(super) fn formats(tracefs: &Tracefs, measure: &Measure) -> Vec<Format> {
     let counts = measure.count.iter().map(|count| &count.event);

@@ -36,8 +36,8 @@ pub use commands::Plans;
 pub(crate) use commands::TASKS;
 pub(crate) use commands::task_list;
 pub use error::Error;
-pub(crate) use group::add_names as add_group_names;
-pub use group::group_keys;
+pub(crate) use group::add_names as add_task_names;
+pub use group::task_keys;
 use measure::RUNNING;
 pub use measure::events_of;
 use measure::fill_in;
@@ -93,7 +93,7 @@ impl Plan {
                 event: event.to_owned(),
             });
         }
-        let question = Question {
+        let mut question = Question {
             noun: measure.noun.clone(),
             unit,
             worst: measure.worst.clone(),
@@ -103,6 +103,10 @@ impl Plan {
         };
         if let Some(by) = &options.by {
             measure.by.clone_from(by);
+        }
+        if !tracefs.takes_programs() {
+            let note = group::without_programs(tracefs, &mut measure, options)?;
+            question.notes.extend(note);
         }
         let mut keys = measure
             .by
@@ -432,7 +436,7 @@ mod tests {
                 }],
                 ..Measure::default()
             };
-            add_group_names(tracefs, &mut measure);
+            add_task_names(tracefs, &mut measure);
             let options = Options {
                 cgroup: cgroup.map(str::to_owned),
                 ..Options::default()

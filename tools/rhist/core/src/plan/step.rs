@@ -130,6 +130,12 @@ impl Step {
         }
     }
 
+    /// Returns whether the command has this word, as a key, variable or saved field.
+    pub(super) fn has_word(&self, wanted: &str) -> bool {
+        let mut words = self.text().split([',', ':', '=', '(', ')', ' ']);
+        words.any(|word| word == wanted)
+    }
+
     /// Text of the command.
     pub fn text(&self) -> &str {
         match self {

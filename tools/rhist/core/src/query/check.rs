@@ -24,11 +24,17 @@ impl Query {
     pub(super) fn with_events(&self, tracefs: &Tracefs) -> Result<Measure, Error> {
         let mut measure = self.measure.clone();
         let mut alternatives = std::mem::take(&mut measure.alternatives);
+        if !tracefs.takes_programs() {
+            alternatives.retain(|alternative| !alternative.programs);
+            if measure.programs && !alternatives.is_empty() {
+                measure = alternatives.remove(0);
+            }
+        }
         for measure in alternatives.iter_mut().chain([&mut measure]) {
             if matches!(self.name.as_str(), "count" | "between") {
                 resolve(tracefs, measure)?;
             }
-            plan::add_group_names(tracefs, measure);
+            plan::add_task_names(tracefs, measure);
         }
         measure.alternatives = alternatives;
         Ok(measure)

@@ -7,6 +7,9 @@ use std::ops::Deref;
 
 use smallvec::SmallVec;
 
+use super::Numbered;
+use super::ProgramStack;
+
 /// A text from the kernel, of any bytes. Up to 16 bytes, such as names of tasks, need no
 /// allocation. [`fmt::Display`] escapes everything that a terminal would interpret.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,6 +40,8 @@ pub enum Key {
     Address(Frame),
     /// Stack, the innermost function first.
     Stack(Vec<Frame>),
+    /// Stack of a program whose functions have not been named yet.
+    Program(Box<ProgramStack>),
     /// Range of numbers, both ends included (`.log2`, `.buckets=`).
     Range {
         /// First number.
@@ -248,6 +253,7 @@ impl fmt::Display for Key {
                 }
                 Ok(())
             }
+            Key::Program(stack) => Key::Stack(stack.frames(&Numbered)).fmt(f),
             Key::Range {
                 first: first @ ..0,
                 last,

@@ -14,6 +14,7 @@ mod dist;
 pub mod fold;
 mod histogram;
 mod key;
+mod program;
 mod quantile;
 
 use rustix::time::ClockId;
@@ -37,6 +38,10 @@ pub use key::Other;
 pub use key::Text;
 pub use key::is_kernel_address;
 pub use key::shown;
+pub use program::Numbered;
+pub use program::Place;
+pub use program::ProgramNames;
+pub use program::ProgramStack;
 pub use quantile::Quantile;
 
 /// Contents of a histogram at one time, or the increase between two times.

@@ -142,6 +142,17 @@ impl Tracefs {
         }
     }
 
+    /// Returns whether histograms can have stacks of programs.
+    pub fn takes_programs(&self) -> bool {
+        self.backend == Backend::Rhist && self.user_objects().is_dir()
+    }
+
+    /// Folder of rhist's top directory with the files that programs have mapped. Only root may
+    /// look into it.
+    pub fn user_objects(&self) -> PathBuf {
+        self.dir.join("user_objects")
+    }
+
     /// Folder of an event.
     pub fn event(&self, system: &str, event: &str) -> PathBuf {
         self.dir.join("events").join(system).join(event)

@@ -31,7 +31,7 @@ pub fn from_key(key: &Key, name: Option<String>) -> (Any, Option<String>) {
         Key::Number(value) => (number(*value), name),
         Key::Task { pid, comm } => (number((*pid).into()), Some(comm.to_string())),
         Key::Syscall { number: value, name } => (number((*value).into()), name.clone()),
-        Key::Text(_) | Key::Address(_) | Key::Stack(_) | Key::Range { .. } | Key::Other(_) => {
+        Key::Text(_) | Key::Address(_) | Key::Stack(_) | Key::Program(_) | Key::Range { .. } | Key::Other(_) => {
             (string(&key.to_string()), None)
         }
     }

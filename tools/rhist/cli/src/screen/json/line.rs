@@ -2,6 +2,7 @@
 
 //! Members of a line, in their order.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 use std::io::Write;
@@ -134,7 +135,7 @@ pub(in crate::screen) enum TextJson<'a> {
 #[derive(Serialize)]
 pub(in crate::screen) struct FrameJson<'a> {
     pub address: Option<String>,
-    pub symbol: Option<&'a str>,
+    pub symbol: Option<Cow<'a, str>>,
 }
 
 #[derive(Serialize)]

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Rules and names for the stacks of programs that a run takes.
+
+use std::thread::sleep;
+use std::time::Duration;
+use std::time::Instant;
+
+use rhist_core::journal::Journals;
+use rhist_core::plan::Plan;
+use rhist_core::plan::Plans;
+use rhist_core::run::Run;
+use rhist_core::run::Wanted;
+use rhist_core::table::Place;
+use rhist_core::table::ProgramNames;
+use rhist_core::tracefs::Tracefs;
+use rhist_feeder::FeederThread;
+use rhist_feeder::Names;
+use rhist_feeder::Settings;
+
+/// Longest wait for names at the end of a run.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Longest time for which stacks are taken before a run begins.
+const WARM_UP: Duration = Duration::from_millis(1500);
+
+/// So long without a new file, all are taken as known.
+const QUIET: Duration = Duration::from_millis(300);
+
+const STEP: Duration = Duration::from_millis(20);
+
+/// A thread that gives the module rules for the programs that hits have found, and reads the names
+/// of their functions. Ends when dropped.
+#[derive(Debug)]
+pub struct Programs {
+    thread: FeederThread,
+    names: Names,
+}
+
+impl Programs {
+    /// Starts the thread, if a plan takes stacks of programs. Without the rights to, tells it: then
+    /// stacks end early, and functions are numbers.
+    pub fn start(tracefs: &Tracefs, plan: &Plan) -> Option<Self> {
+        if !plan.has_programs() {
+            return None;
+        }
+        let names = Names::default();
+        let settings = Settings {
+            names: Some(names.clone()),
+            ..Settings::default()
+        };
+        let folder = tracefs.user_objects();
+        match FeederThread::start(&folder, settings) {
+            Ok(thread) => Some(Self { thread, names }),
+            Err(error) => {
+                say!(
+                    "rhist: stacks of programs have neither rules nor names: {}: {error}",
+                    folder.display()
+                );
+                None
+            }
+        }
+    }
+
+    /// Takes the stacks of a run for a moment before it, so that its first ones do not end at files
+    /// that nobody has read yet. If that fails, the run will say why.
+    pub fn warm_up(&self, tracefs: &Tracefs, journals: &Journals, plans: Plans) {
+        let run = Run::start_first(tracefs, journals, plans, "(files of programs)", Wanted::Totals);
+        let Ok(mut run) = run else { return };
+        if run.begin().is_ok() {
+            let end = Instant::now() + WARM_UP;
+            let mut last = Instant::now();
+            while Instant::now() < end && last.elapsed() < QUIET {
+                sleep(STEP);
+                if self.names.are_awaited() {
+                    last = Instant::now();
+                }
+            }
+        }
+        // The journal has what is left.
+        let _ = run.stop();
+    }
+}
+
+/// Names without offsets, so that a function is one, wherever it calls from; and offsets in files
+/// without names.
+impl ProgramNames for Programs {
+    fn name(&self, place: Place) -> String {
+        self.names.frame(place.object, place.offset, place.is_exact)
+    }
+
+    fn settle(&self) {
+        self.thread.settle(PATIENCE);
+    }
+}
