@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A child process that compiles, as its parent sees it: [`crate::compiler`] is its own side.
+//! A child process that reads a file, as its parent sees it: [`crate::compiler`] is its own side.
 //!
 //! From the time at which it reads the file, the child may be in the hands of the file's maker. So
 //! its output is limited in size, taken as a table only in the form of one, and as text only
 //! escaped.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::io;
 use std::io::ErrorKind;
 use std::io::Read;
@@ -31,10 +31,12 @@ use rustix::process::Pid;
 use rustix::process::PidfdFlags;
 use rustix::process::pidfd_open;
 
+use crate::base_name::MOST_NAME;
 use crate::compiler::FAILED;
 use crate::compiler::NAME;
 use crate::compiler::NOT_HELD;
 use crate::confinement::SECONDS;
+use crate::name_table::NameTable;
 
 /// Characters of a reason that are shown.
 const REASON: usize = 200;
@@ -42,11 +44,40 @@ const REASON: usize = 200;
 /// Bytes that are read at once: as much as fits in a pipe.
 const PIECE: usize = 1 << 16;
 
-/// The result of a compilation.
+/// The purpose of a child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Job {
+    /// It makes rules.
+    Rules,
+    /// It reads names of functions.
+    Names,
+}
+
+impl Job {
+    /// Bytes of its longest output.
+    fn most_bytes(self) -> usize {
+        match self {
+            Self::Rules => Form::MOST_BYTES,
+            Self::Names => 1 + MOST_NAME + NameTable::MOST_BYTES,
+        }
+    }
+
+    /// The child in reasons.
+    fn noun(self) -> &'static str {
+        match self {
+            Self::Rules => "the compiler",
+            Self::Names => "the reader",
+        }
+    }
+}
+
+/// The result of a child.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A table, and the numbers in its header.
+    /// A table of rules, and the numbers in its header.
     Table(Form, Vec<u8>),
+    /// A table of names.
+    Names(NameTable),
     /// The module does not hold the file now.
     NotHeld,
     /// A reason, which is safe to print.
@@ -56,6 +87,7 @@ pub enum Outcome {
 /// A running child. Killed when dropped.
 #[derive(Debug)]
 pub struct Compilation {
+    job: Job,
     child: Child,
     /// Readable when the child has ended.
     ended: OwnedFd,
@@ -68,12 +100,12 @@ pub struct Compilation {
 }
 
 impl Compilation {
-    /// Starts `program`, which has to call [`crate::compiler::main()`], with a file. After
-    /// `patience`, it is killed.
-    pub fn start(program: &Path, image: &OsStr, patience: Duration) -> io::Result<Self> {
+    /// Starts `program`, which has to call [`crate::compiler::main()`], with arguments for that job.
+    /// After `patience`, it is killed.
+    pub fn start(program: &Path, job: Job, arguments: &[OsString], patience: Duration) -> io::Result<Self> {
         let mut child = Command::new(program)
             .arg0(NAME)
-            .arg(image)
+            .args(arguments)
             .env_clear()
             .current_dir("/")
             // Ctrl-C is for the parent.
@@ -94,6 +126,7 @@ impl Compilation {
             let _ = child.wait();
         })?;
         Ok(Self {
+            job,
             child,
             ended,
             output,
@@ -131,10 +164,11 @@ impl Compilation {
         let status = self.child.try_wait()?;
         if !self.read()? {
             self.kill();
-            return Ok(Some(Outcome::Failed("the compiler made too much output".to_owned())));
+            let why = format!("{} made too much output", self.job.noun());
+            return Ok(Some(Outcome::Failed(why)));
         }
         if let Some(status) = status {
-            return Ok(Some(outcome(status, std::mem::take(&mut self.bytes))));
+            return Ok(Some(self.outcome(status)));
         }
         if Instant::now() < self.end() {
             return Ok(None);
@@ -150,7 +184,7 @@ impl Compilation {
         while let Some(output) = &mut self.output {
             match output.read(&mut piece) {
                 Ok(0) => self.output = None,
-                Ok(count) if self.bytes.len() + count > Form::MOST_BYTES => return Ok(false),
+                Ok(count) if self.bytes.len() + count > self.job.most_bytes() => return Ok(false),
                 Ok(count) => self.bytes.extend_from_slice(&piece[..count]),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
@@ -165,6 +199,42 @@ impl Compilation {
     pub fn is_gone(&mut self) -> bool {
         self.child.try_wait().is_ok_and(|status| status.is_some())
     }
+
+    /// The name of the file without its folders, which a child for names writes before it reads;
+    /// empty if it is not known.
+    pub fn base_name(&self) -> &[u8] {
+        self.bytes.get(1..self.name_end()).unwrap_or_default()
+    }
+
+    /// Where the name of the file ends in the output.
+    fn name_end(&self) -> usize {
+        match (self.job, self.bytes.first()) {
+            (Job::Names, Some(len)) => self.bytes.len().min(1 + usize::from(*len)),
+            _ => 0,
+        }
+    }
+
+    /// The result of a child that has ended.
+    fn outcome(&mut self, status: ExitStatus) -> Outcome {
+        const FAILED_CODE: i32 = FAILED as i32;
+        const NOT_HELD_CODE: i32 = NOT_HELD as i32;
+        let noun = self.job.noun();
+        let bytes = self.bytes.split_off(self.name_end());
+        match (status.code(), self.job) {
+            (Some(0), Job::Rules) => match Form::of(&bytes) {
+                Some(form) => Outcome::Table(form, bytes),
+                None => Outcome::Failed("the compiler made no table".to_owned()),
+            },
+            (Some(0), Job::Names) => match NameTable::read(bytes) {
+                Some(table) => Outcome::Names(table),
+                None => Outcome::Failed("the reader made no table".to_owned()),
+            },
+            (Some(NOT_HELD_CODE), _) => Outcome::NotHeld,
+            (Some(FAILED_CODE), _) => Outcome::Failed(reason(&bytes)),
+            (Some(code), _) => Outcome::Failed(format!("{noun} ended with status {code}")),
+            (None, _) => Outcome::Failed(killed(noun, status.signal())),
+        }
+    }
 }
 
 impl Drop for Compilation {
@@ -175,28 +245,13 @@ impl Drop for Compilation {
     }
 }
 
-fn outcome(status: ExitStatus, bytes: Vec<u8>) -> Outcome {
-    const FAILED_CODE: i32 = FAILED as i32;
-    const NOT_HELD_CODE: i32 = NOT_HELD as i32;
-    match status.code() {
-        Some(0) => match Form::of(&bytes) {
-            Some(form) => Outcome::Table(form, bytes),
-            None => Outcome::Failed("the compiler made no table".to_owned()),
-        },
-        Some(NOT_HELD_CODE) => Outcome::NotHeld,
-        Some(FAILED_CODE) => Outcome::Failed(reason(&bytes)),
-        Some(code) => Outcome::Failed(format!("the compiler ended with status {code}")),
-        None => Outcome::Failed(killed(status.signal())),
-    }
-}
-
-fn killed(signal: Option<i32>) -> String {
+fn killed(noun: &str, signal: Option<i32>) -> String {
     match signal {
         Some(libc::SIGXCPU) => format!("took more than {SECONDS} s of a processor"),
         // Also if the memory of its control group is used up.
-        Some(libc::SIGKILL) => "the compiler was killed".to_owned(),
-        Some(libc::SIGABRT) => "the compiler gave up: its memory is limited".to_owned(),
-        signal => format!("the compiler died of signal {}", signal.unwrap_or_default()),
+        Some(libc::SIGKILL) => format!("{noun} was killed"),
+        Some(libc::SIGABRT) => format!("{noun} gave up: its memory is limited"),
+        signal => format!("{noun} died of signal {}", signal.unwrap_or_default()),
     }
 }
 

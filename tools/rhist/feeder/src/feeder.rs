@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Watches the list of objects, and gives them rules.
+//! Watches the list of objects, and gives them rules and names.
 
 use std::collections::BTreeMap;
-use std::collections::VecDeque;
 use std::ffi::OsString;
+use std::fs;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::fd::BorrowedFd;
@@ -13,19 +13,27 @@ use std::path::PathBuf;
 use std::time::Duration;
 use std::time::Instant;
 
+use rhist_unwind::Form;
 use rustix::event::PollFd;
 use rustix::event::PollFlags;
 use rustix::event::Timespec;
 use rustix::event::poll;
 
 use crate::compilation::Compilation;
+use crate::compilation::Job;
 use crate::compilation::Outcome;
-use crate::compiler::VDSO;
 use crate::folder::Folder;
+use crate::input::VDSO;
 use crate::list::Object;
+use crate::name_table::NameTable;
+use crate::namer::NAMES;
+use crate::namer::is_trusted;
+use crate::names;
 use crate::names::Names;
 use crate::news::News;
 use crate::news::Summary;
+use crate::queue::Queue;
+use crate::queue::Task;
 
 /// Children that run at the same time.
 const CHILDREN: usize = 2;
@@ -40,6 +48,9 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// The list is read this often while an object waits for a hit: the module holds its file for ten
 /// seconds then, and may not say so.
 const BEAT: Duration = Duration::from_secs(1);
+
+/// For so long after it was tried, a file that is not held is likely to be hit, and seen as held.
+const HITS: Duration = Duration::from_secs(2);
 
 /// How a feeder works.
 #[derive(Clone, Debug)]
@@ -70,49 +81,68 @@ impl Default for Settings {
 /// The end of [`Feeder::run()`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// Each object in the list has rules, or was tried.
+    /// Each object in the list has rules, and names if these are read, or was tried.
     Tried,
     /// It is stopped.
     Stopped,
 }
 
-/// How far an object is.
+/// How far the rules of an object are, or its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
     /// In the queue, or with a running child.
     Begun,
     /// Its file was not held. Trying to open it has asked hits to hold it.
     Wanted,
-    /// Given rules by this feeder.
+    /// Made by this feeder.
     Fed,
-    /// It has the rules of another one.
+    /// Not made by this feeder: rules of another one, or names that nobody reads.
     Others,
     Failed,
+}
+
+/// An object of the list that has code.
+#[derive(Debug)]
+struct Known {
+    object: Object,
+    rules: Progress,
+    names: Progress,
+    /// The reason why it gets no rules, which need not be given twice.
+    why: Option<String>,
+    /// A file with more names.
+    debug: Option<PathBuf>,
+}
+
+impl Known {
+    fn is_any(&self, progress: Progress) -> bool {
+        self.rules == progress || self.names == progress
+    }
 }
 
 /// An object with its child.
 #[derive(Debug)]
 struct Running {
     object: Object,
+    task: Task,
     child: Compilation,
-    /// Whether the object has made way for others before. At most one of these runs.
-    is_slow: bool,
 }
 
-/// Gives rules to objects.
+/// Gives rules and names to objects.
 #[derive(Debug)]
 pub struct Feeder {
     folder: Folder,
     settings: Settings,
     /// All objects of the list for which rules can be made.
-    objects: BTreeMap<u32, (Object, Progress)>,
-    queue: VecDeque<u32>,
-    /// Objects that have made way for others.
-    slow: VecDeque<u32>,
+    objects: BTreeMap<u32, Known>,
+    queue: Queue,
     running: Vec<Running>,
     leaving: Vec<Compilation>,
     /// Rows and bytes of all rules that were given.
     given: (usize, usize),
+    /// Until when hits are likely that make files readable.
+    hits_until: Option<Instant>,
+    /// Finds the file with the debugging information of a build.
+    find_debug: fn(&[u8]) -> Option<PathBuf>,
 }
 
 impl Feeder {
@@ -122,25 +152,38 @@ impl Feeder {
     ///
     /// The list cannot be opened: `NotFound` if the module is not loaded, `PermissionDenied`.
     pub fn new(folder: &Path, settings: Settings) -> io::Result<Self> {
+        let folder = Folder::open(folder)?;
+        if let Some(names) = &settings.names {
+            // Until the list is read.
+            names.await_more(true, None);
+        }
         Ok(Self {
-            folder: Folder::open(folder)?,
+            folder,
             settings,
             objects: BTreeMap::new(),
-            queue: VecDeque::new(),
-            slow: VecDeque::new(),
+            queue: Queue::default(),
             running: Vec::new(),
             leaving: Vec::new(),
             given: (0, 0),
+            hits_until: None,
+            find_debug: debug_file,
         })
     }
 
-    /// Gives rules to objects, until that or until `stop` is readable. Passes all that happens to
-    /// `tell`. Children end with the thread that calls this.
+    /// Gives rules and names to objects, until that or until `stop` is readable. Passes all that
+    /// happens to `tell`. Children end with the thread that calls this.
     ///
     /// # Errors
     ///
     /// The list cannot be read any more, such as after the module was unloaded.
     pub fn run(&mut self, stop: BorrowedFd<'_>, until: Until, tell: &mut dyn FnMut(News<'_>)) -> io::Result<()> {
+        let result = self.go_on_until(stop, until, tell);
+        self.running.clear();
+        self.rest();
+        result
+    }
+
+    fn go_on_until(&mut self, stop: BorrowedFd<'_>, until: Until, tell: &mut dyn FnMut(News<'_>)) -> io::Result<()> {
         let mut is_changed = true;
         let mut next_look = Instant::now();
         loop {
@@ -159,6 +202,7 @@ impl Feeder {
                     break;
                 }
             }
+            self.await_names();
             let list = (!is_changed).then(|| self.folder.as_fd());
             let Some(is_listed) = self.wait(stop, list, is_changed.then_some(next_look))? else {
                 break;
@@ -166,18 +210,27 @@ impl Feeder {
             is_changed |= is_listed;
             self.go_on(tell)?;
         }
-        self.running.clear();
         Ok(())
+    }
+
+    /// Says whether names may still come.
+    fn await_names(&self) {
+        if let Some(names) = &self.settings.names {
+            let is_busy = !self.queue.is_empty() || !self.running.is_empty();
+            names.await_more(is_busy, self.hits_until);
+        }
+    }
+
+    /// Says that none come while the feeder does not run.
+    fn rest(&self) {
+        if let Some(names) = &self.settings.names {
+            names.await_more(false, None);
+        }
     }
 
     /// Numbers of all objects in the list, and of all rules that were given.
     pub fn summary(&self) -> Summary {
-        let count = |wanted| {
-            self.objects
-                .values()
-                .filter(|(_, progress)| *progress == wanted)
-                .count()
-        };
+        let count = |wanted| self.objects.values().filter(|known| known.rules == wanted).count();
         Summary {
             objects: self.objects.len(),
             fed: count(Progress::Fed),
@@ -191,17 +244,15 @@ impl Feeder {
 
     /// Whether nothing can be done now.
     fn is_idle(&self) -> bool {
-        let is_done = self.queue.is_empty() && self.slow.is_empty();
-        self.running.is_empty() && (is_done || self.leaving.len() >= MOST_LEAVING)
+        self.running.is_empty() && (self.queue.is_empty() || self.leaving.len() >= MOST_LEAVING)
     }
 
     /// Reads the list: forgets objects that are gone, and queues objects that can be tried.
     fn look(&mut self) -> io::Result<()> {
-        let listed: BTreeMap<u32, Object> = self
-            .folder
-            .objects()?
-            .into_iter()
-            .filter(Object::has_code)
+        let all = self.folder.objects()?;
+        let listed: BTreeMap<u32, &Object> = all
+            .iter()
+            .filter(|object| object.has_code())
             .map(|object| (object.number, object))
             .collect();
         let is_same = |object: &Object| {
@@ -209,50 +260,93 @@ impl Feeder {
             // Rules are lost only with the whole table of objects, whose numbers begin anew then.
             now.is_some_and(|now| now.identity == object.identity && now.has_rules >= object.has_rules)
         };
-        self.objects.retain(|_, (object, _)| is_same(object));
-        for queue in [&mut self.queue, &mut self.slow] {
-            queue.retain(|number| self.objects.contains_key(number));
-        }
+        self.objects.retain(|_, known| is_same(&known.object));
+        self.queue.retain(|number| self.objects.contains_key(&number));
         for (number, object) in listed {
-            let before = self.objects.get(&number).map(|(_, progress)| *progress);
-            let progress = match before {
-                None | Some(Progress::Wanted) if object.has_rules => Progress::Others,
-                // A released one, too, so that hits are asked to hold it.
-                None => Progress::Begun,
-                Some(Progress::Wanted) if object.is_readable => Progress::Begun,
-                Some(before) => before,
-            };
-            if progress == Progress::Begun && before != Some(Progress::Begun) {
-                self.queue.push_back(number);
-            }
-            self.objects.insert(number, (object, progress));
+            self.see(number, object);
+        }
+        // Before others learn that the objects are known.
+        self.await_names();
+        if let Some(names) = &self.settings.names {
+            names.list(&all);
         }
         Ok(())
     }
 
-    /// Starts children for objects of the queue, while some may be started.
+    /// Queues an object of the list if it can be tried.
+    fn see(&mut self, number: u32, object: &Object) {
+        let before = self.objects.remove(&number);
+        let progress = |before: Option<Progress>| match before {
+            // A released one, too, so that hits are asked to hold it.
+            None => Progress::Begun,
+            Some(Progress::Wanted) if object.is_readable => Progress::Begun,
+            Some(before) => before,
+        };
+        let rules_before = before.as_ref().map(|known| known.rules);
+        let rules = match rules_before {
+            None | Some(Progress::Wanted) if object.has_rules => Progress::Others,
+            before => progress(before),
+        };
+        let names_before = before.as_ref().map(|known| known.names);
+        let names = match self.settings.names {
+            Some(_) => progress(names_before),
+            None => Progress::Others,
+        };
+        for (job, before, now) in [(Job::Rules, rules_before, rules), (Job::Names, names_before, names)] {
+            if now == Progress::Begun && before != Some(Progress::Begun) {
+                let is_slow = false;
+                self.queue.push(Task { number, job, is_slow });
+            }
+        }
+        let (why, debug) = before.map_or((None, None), |known| (known.why, known.debug));
+        let object = object.clone();
+        let known = Known {
+            object,
+            rules,
+            names,
+            why,
+            debug,
+        };
+        self.objects.insert(number, known);
+    }
+
+    /// Starts children for tasks of the queue, while some may be started.
     fn start(&mut self, tell: &mut dyn FnMut(News<'_>)) {
         self.leaving.retain_mut(|child| !child.is_gone());
         while self.running.len() < CHILDREN && self.leaving.len() < MOST_LEAVING {
-            let (number, is_slow) = match self.queue.pop_front() {
-                None if self.running.iter().any(|running| running.is_slow) => break,
-                None => (self.slow.pop_front(), true),
-                number => (number, false),
-            };
-            let Some((object, _)) = number.and_then(|number| self.objects.get(&number)) else {
+            let has_slow = self.running.iter().any(|running| running.task.is_slow);
+            let Some(task) = self.queue.pop(has_slow) else {
                 break;
             };
-            let object = object.clone();
-            let image = match object.is_vdso() {
-                true => OsString::from(VDSO),
-                false => self.folder.image(object.number).into_os_string(),
+            let Some(known) = self.objects.get(&task.number) else {
+                continue;
             };
-            match Compilation::start(&self.settings.program, &image, self.settings.patience) {
-                Ok(child) => self.running.push(Running { object, child, is_slow }),
+            let object = known.object.clone();
+            let arguments = self.arguments(known, task.job);
+            let Settings { program, patience, .. } = &self.settings;
+            match Compilation::start(program, task.job, &arguments, *patience) {
+                Ok(child) => self.running.push(Running { object, task, child }),
                 Err(error) => {
                     let why = format!("the compiler cannot be started: {error}");
-                    self.finish(&object, Outcome::Failed(why), tell);
+                    self.finish(&object, task.job, Outcome::Failed(why), tell);
                 }
+            }
+        }
+    }
+
+    /// Arguments of a child.
+    fn arguments(&self, known: &Known, job: Job) -> Vec<OsString> {
+        let object = &known.object;
+        let image = match object.is_vdso() {
+            true => OsString::from(VDSO),
+            false => self.folder.image(object.number).into_os_string(),
+        };
+        match job {
+            Job::Rules => vec![image],
+            Job::Names => {
+                let file = [&object.device, &object.inode].map(OsString::from);
+                let debug = known.debug.iter().map(OsString::from);
+                [NAMES.into(), image].into_iter().chain(file).chain(debug).collect()
             }
         }
     }
@@ -265,7 +359,7 @@ impl Feeder {
         list: Option<BorrowedFd<'_>>,
         look: Option<Instant>,
     ) -> io::Result<Option<bool>> {
-        let is_waiting = self.objects.values().any(|(_, progress)| *progress == Progress::Wanted);
+        let is_waiting = self.objects.values().any(|known| known.is_any(Progress::Wanted));
         let beat = (is_waiting || !self.leaving.is_empty()).then(|| Instant::now() + BEAT);
         let ends = self.running.iter().map(|running| match self.makes_way(running) {
             true => running.child.begin() + self.settings.share,
@@ -302,12 +396,21 @@ impl Feeder {
                 at += 1;
                 continue;
             }
-            let Running { object, mut child, .. } = self.running.remove(at);
+            let Running {
+                object,
+                task,
+                mut child,
+            } = self.running.remove(at);
             child.kill();
+            if let Some(names) = &self.settings.names
+                && !child.base_name().is_empty()
+            {
+                names.set_base_name(&object, child.base_name());
+            }
             self.leaving.push(child);
             match outcome {
-                Some(outcome) => self.finish(&object, outcome, tell),
-                None => self.slow.push_back(object.number),
+                Some(outcome) => self.finish(&object, task.job, outcome, tell),
+                None => self.queue.push(Task { is_slow: true, ..task }),
             }
         }
         Ok(())
@@ -315,32 +418,92 @@ impl Feeder {
 
     /// Whether a child gets only its share of time.
     fn makes_way(&self, running: &Running) -> bool {
-        !running.is_slow && !self.queue.is_empty()
+        !running.task.is_slow && !self.queue.is_tried()
     }
 
     /// Takes the result for an object.
-    fn finish(&mut self, object: &Object, outcome: Outcome, tell: &mut dyn FnMut(News<'_>)) {
-        let (progress, news) = match outcome {
-            Outcome::NotHeld => (Progress::Wanted, Some(News::NotHeld(object))),
-            Outcome::Failed(why) => (Progress::Failed, Some(News::Failed { object, why })),
-            Outcome::Table(form, table) => match self.give(object, &table) {
-                Ok(()) => {
-                    let (rows, bytes) = (form.rows, table.len());
-                    self.given = (self.given.0 + rows, self.given.1 + bytes);
-                    (Progress::Fed, Some(News::Fed { object, rows, bytes }))
-                }
-                Err(error) if error.raw_os_error() == Some(libc::EEXIST) => (Progress::Others, None),
-                Err(error) => {
-                    let why = refusal(&error);
-                    (Progress::Failed, Some(News::Failed { object, why }))
-                }
-            },
+    fn finish(&mut self, object: &Object, job: Job, outcome: Outcome, tell: &mut dyn FnMut(News<'_>)) {
+        let result = match outcome {
+            Outcome::NotHeld => Ok(Progress::Wanted),
+            Outcome::Failed(why) => Err(why),
+            Outcome::Table(form, table) => self.feed(object, form, &table, tell),
+            Outcome::Names(table) => self.name(object, table),
         };
+        let progress = *result.as_ref().unwrap_or(&Progress::Failed);
         // It may be gone, or its number may be another object's.
         let known = self.objects.get_mut(&object.number);
-        if let Some((_, kept)) = known.filter(|(known, _)| known.identity == object.identity) {
-            *kept = progress;
-            news.into_iter().for_each(tell);
+        let Some(known) = known.filter(|known| known.object.identity == object.identity) else {
+            return;
+        };
+        if progress == Progress::Wanted {
+            if !known.is_any(Progress::Wanted) {
+                tell(News::NotHeld(object));
+            }
+            self.hits_until = Some(Instant::now() + HITS);
+        }
+        match job {
+            Job::Rules => known.rules = progress,
+            Job::Names => known.names = progress,
+        }
+        let Err(why) = result else { return };
+        match job {
+            Job::Rules => {
+                known.why = Some(why.clone());
+                tell(News::Failed { object, why });
+            }
+            Job::Names if known.why.as_ref() == Some(&why) => {}
+            Job::Names => {
+                let what = if known.debug.is_some() { "more names" } else { "names" };
+                let why = format!("{what}: {why}");
+                tell(News::Failed { object, why });
+            }
+        }
+    }
+
+    /// Gives an object its rules.
+    fn feed(
+        &mut self,
+        object: &Object,
+        form: Form,
+        table: &[u8],
+        tell: &mut dyn FnMut(News<'_>),
+    ) -> Result<Progress, String> {
+        match self.give(object, table) {
+            Ok(()) => {
+                let (rows, bytes) = (form.rows, table.len());
+                self.given = (self.given.0 + rows, self.given.1 + bytes);
+                tell(News::Fed { object, rows, bytes });
+                Ok(Progress::Fed)
+            }
+            Err(error) if error.raw_os_error() == Some(libc::EEXIST) => Ok(Progress::Others),
+            Err(error) => Err(refusal(&error)),
+        }
+    }
+
+    /// Gives an object its names, and queues it again if a file has more.
+    fn name(&mut self, object: &Object, table: NameTable) -> Result<Progress, String> {
+        let names = self.settings.names.as_ref().ok_or("nobody asked")?;
+        // Of an object that has left the list, they are right, as its number is not used again.
+        let now = self.folder.objects().map_err(|error| error.to_string())?;
+        if now
+            .iter()
+            .any(|now| now.number == object.number && now.identity != object.identity)
+        {
+            return Err("the object is gone".to_owned());
+        }
+        let debug = (self.find_debug)(table.build_id());
+        if !names.set_table(object, table) {
+            let most = names::MOST_BYTES >> 20;
+            return Err(format!("all names would take more than {most} MiB"));
+        }
+        let (number, job, is_slow) = (object.number, Job::Names, false);
+        match self.objects.get_mut(&number) {
+            Some(known) if known.debug.is_none() && debug.is_some() => {
+                known.debug = debug;
+                self.queue.push(Task { number, job, is_slow });
+                Ok(Progress::Begun)
+            }
+            _ => Ok(Progress::Fed),
         }
     }
 
@@ -352,6 +515,18 @@ impl Feeder {
             true => self.folder.write(object.number, table),
             false => Err(rustix::io::Errno::NOENT.into()),
         }
+    }
+}
+
+/// The file with the debugging information of a build, if root has installed it.
+fn debug_file(build_id: &[u8]) -> Option<PathBuf> {
+    let mut paths = rhist_symbols::debug_paths(build_id).into_iter();
+    paths.find(|path| fs::metadata(path).is_ok_and(|file| is_trusted(&file)))
+}
+
+impl Drop for Feeder {
+    fn drop(&mut self) {
+        self.rest();
     }
 }
 
@@ -371,3 +546,6 @@ fn timespec(duration: Duration) -> Timespec {
         tv_nsec: duration.subsec_nanos().into(),
     }
 }
+
+#[cfg(test)]
+mod tests;

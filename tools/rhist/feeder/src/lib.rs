@@ -7,15 +7,23 @@
 //! A [`Feeder`] watches the list of objects, in the thread that calls [`Feeder::run()`]. Each file
 //! is read and compiled by a child process of its own, since any user may have built it, and since
 //! its file system may not answer: [`compiler`] has its part of the work.
+//!
+//! Another child reads the names of the functions of a file. [`Names`] keeps them, so that stacks
+//! can be printed after their programs have ended.
 
+mod base_name;
 mod compilation;
 pub mod compiler;
 mod confinement;
 mod feeder;
 mod folder;
+mod input;
 mod list;
+mod name_table;
+mod namer;
 mod names;
 mod news;
+mod queue;
 mod thread;
 
 pub use feeder::Feeder;

@@ -23,6 +23,8 @@ pub struct Object {
     pub inode: String,
     /// All columns that say which object it is.
     pub identity: String,
+    /// The process of code without a file.
+    pub process: Option<u32>,
     /// Whether its file can be opened now.
     pub is_readable: bool,
     /// Whether it has rules.
@@ -80,6 +82,7 @@ fn object(columns: &[&str], line: &str) -> Option<Object> {
         device: text("device"),
         inode: text("inode"),
         identity: identity.join(" "),
+        process: column("process").and_then(|process| process.parse().ok()),
         is_readable: states.clone().any(|state| state == "readable"),
         has_rules: states.clone().any(|state| state == "rules"),
     })
@@ -121,6 +124,7 @@ mod tests {
                 (5, false, false, false, text("object 5 (device -, inode -)")),
             ]
         );
+        assert_eq!((list[1].process, list[3].process), (None, Some(77)));
         assert_eq!(list[1].identity, "file 8:1 123 7 4567 1700000000000000000 -");
     }
 

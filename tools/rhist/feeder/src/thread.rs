@@ -12,14 +12,20 @@ use std::sync::PoisonError;
 use std::thread::Builder;
 use std::thread::JoinHandle;
 use std::time::Duration;
+use std::time::Instant;
 
 use crate::feeder::Feeder;
 use crate::feeder::Settings;
 use crate::feeder::Until;
+use crate::folder::Folder;
+use crate::names::Names;
 use crate::news::News;
 
 /// Lines of failures that are kept.
 const MOST_FAILURES: usize = 20;
+
+/// The list is read this often while somebody waits.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Reasons to show, and how many more came.
 #[derive(Debug, Default)]
@@ -40,6 +46,9 @@ impl Failures {
 /// A feeder in a thread of its own. It stops, and the thread is joined, when this is dropped.
 #[derive(Debug)]
 pub struct FeederThread {
+    names: Option<Names>,
+    /// The same list as the feeder's.
+    list: Mutex<Folder>,
     failures: Arc<Mutex<Failures>>,
     /// The feeder stops when this is closed.
     stop: Option<PipeWriter>,
@@ -53,6 +62,8 @@ impl FeederThread {
     ///
     /// As for [`Feeder::new()`]; or the thread cannot be started.
     pub fn start(folder: &Path, settings: Settings) -> io::Result<Self> {
+        let list = Mutex::new(Folder::open(folder)?);
+        let names = settings.names.clone();
         let mut feeder = Feeder::new(folder, settings)?;
         let (stopped, stop) = io::pipe()?;
         let failures = Arc::new(Mutex::new(Failures::default()));
@@ -69,15 +80,35 @@ impl FeederThread {
             }
         })?;
         Ok(Self {
+            names,
+            list,
             failures,
             stop: Some(stop),
             thread: Some(thread),
         })
     }
 
-    /// Waits until no names are awaited, at most so long.
+    /// Waits until no names are awaited, at most so long: all objects that are in the list now have
+    /// been tried. Returns at once if the feeder has ended, or reads no names.
     pub fn settle(&self, most: Duration) {
-        let _ = most;
+        let Some(names) = &self.names else { return };
+        let end = Instant::now() + most;
+        let is_running = || self.thread.as_ref().is_some_and(|thread| !thread.is_finished());
+        while is_running() && !self.is_settled(names) {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            names.wait(left.min(LOOK));
+        }
+    }
+
+    /// Whether the feeder has seen the objects of the list, and has nothing to do.
+    fn is_settled(&self, names: &Names) -> bool {
+        // The feeder says that it is busy before it says which objects it has seen.
+        let objects = self.list.lock().unwrap_or_else(PoisonError::into_inner).objects();
+        // If the list cannot be read, the feeder ends soon.
+        objects.is_ok_and(|objects| objects.iter().all(|object| names.has(object))) && !names.are_awaited()
     }
 
     /// Objects that failed, a line for each with the reason, safe to print: the first 20, and then

@@ -32,5 +32,6 @@ pub use limits::MOST_SHOWN;
 pub use limits::MOST_SYMBOLS;
 pub use name::Name;
 pub use perf_map::PerfMap;
+pub use rhist_elf::build_id;
 pub use shown::Shown;
 pub use symbols::Symbols;

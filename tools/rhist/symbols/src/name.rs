@@ -3,6 +3,7 @@
 //! Names of functions.
 
 use crate::demangle::demangle;
+use crate::limits::MOST_RAW;
 use crate::shown::Escaper;
 use crate::shown::Shown;
 
@@ -14,8 +15,15 @@ pub struct Name<'a> {
 }
 
 impl<'a> Name<'a> {
+    /// A name that another process has read. `None` if no file may have it: it is empty, has more
+    /// than [`MOST_RAW`] bytes, or a zero byte.
+    pub fn new(raw: &'a [u8], is_plt: bool) -> Option<Self> {
+        let is_name = !raw.is_empty() && raw.len() <= MOST_RAW && !raw.contains(&0);
+        is_name.then_some(Self { raw, is_plt })
+    }
+
     /// The bytes in the file: mangled, with the version of the symbol if they have one
-    /// (`memcpy@@GLIBC_2.14`), at most [`MOST_RAW`](crate::MOST_RAW). They may contain anything but
+    /// (`memcpy@@GLIBC_2.14`), at most [`MOST_RAW`]. They may contain anything but
     /// zero, and are not empty.
     pub fn raw(&self) -> &'a [u8] {
         self.raw

@@ -18,6 +18,16 @@ use std::ops::Deref;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shown(String);
 
+impl Shown {
+    /// A text that is not the name of a function, such as the name of a file.
+    pub fn of_text(text: &[u8]) -> Self {
+        let mut escaper = Escaper::default();
+        // An error means that it is full, and finish() says so.
+        let _ = escaper.bytes(text);
+        escaper.finish("")
+    }
+}
+
 impl Deref for Shown {
     type Target = str;
 

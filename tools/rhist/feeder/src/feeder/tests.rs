@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Files with debugging information, which only root could install where they are looked for. The
+//! children are programs of the shell.
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::chown;
+
+use rhist_symbols::Symbols;
+
+use super::*;
+
+/// Writes a folder with an object, a program that stands for children, and two tables: of one name,
+/// and of no name.
+fn scene(script: &str) -> (tempfile::TempDir, Settings) {
+    let root = tempfile::tempdir().unwrap();
+    let at = |name: &str| root.path().join(name);
+    fs::create_dir_all(at("objects/1")).unwrap();
+    fs::write(at("objects/list"), "1 file 8:1 7 0 1 2 - readable\n").unwrap();
+    fs::write(at("objects/1/rules"), "").unwrap();
+    let mut table = b"RUN1".to_vec();
+    let words = [2, 1, 1, 4, 0, 8, 0, 0, 4_u32];
+    table.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    table.extend(b"more\xab\xcd");
+    fs::write(at("more"), [b"\x02sh", &table[..]].concat()).unwrap();
+    let empty = NameTable::write(&Symbols::default(), &[0xab, 0xcd]).unwrap();
+    fs::write(at("first"), [b"\x02sh", &empty[..]].concat()).unwrap();
+    let script = format!(
+        "#!/bin/sh\ncd '{}'\n[ \"$1\" = names ] || exit 1\n{script}\n",
+        root.path().display()
+    );
+    fs::write(at("child"), script).unwrap();
+    fs::set_permissions(at("child"), fs::Permissions::from_mode(0o700)).unwrap();
+    let settings = Settings {
+        program: at("child"),
+        patience: Duration::from_secs(60),
+        names: Some(Names::default()),
+        ..Settings::default()
+    };
+    (root, settings)
+}
+
+/// Runs a feeder that finds `/debug` for the right build. Returns the news and a frame.
+fn feed(script: &str) -> (Vec<String>, String) {
+    let (root, settings) = scene(script);
+    let names = settings.names.clone().unwrap();
+    let mut feeder = Feeder::new(&root.path().join("objects"), settings).unwrap();
+    feeder.find_debug = |id| (id == [0xab, 0xcd]).then(|| "/debug".into());
+    let (stop, _end) = io::pipe().unwrap();
+    let mut news = Vec::new();
+    let mut tell = |one: News<'_>| news.push(one.to_string());
+    assert!(names.are_awaited());
+    feeder.run(stop.as_fd(), Until::Tried, &mut tell).unwrap();
+    assert!(!names.are_awaited());
+    // That of the rules, which is empty.
+    let news = news.split_off(1);
+    (news, names.frame(1, 3, true))
+}
+
+#[test]
+fn debugging_information_has_more_names() {
+    let script = "case \"$3 $4 $5\" in '8:1 7 /debug') cat more;; '8:1 7 ') cat first;; esac";
+    assert_eq!(feed(script), (vec![], "more+0x3".to_owned()));
+}
+
+#[test]
+fn a_failure_keeps_the_first_names() {
+    for (script, why) in [
+        (
+            "case $5 in /debug) printf '\\0it fails'; exit 1;; esac; cat more",
+            "it fails",
+        ),
+        ("case $5 in /debug) exit 0;; esac; cat more", "the reader made no table"),
+        (
+            "case $5 in /debug) kill -SEGV $$;; esac; cat more",
+            "the reader died of signal 11",
+        ),
+    ] {
+        let line = format!("object 1 (device 8:1, inode 7): more names: {why}");
+        assert_eq!(feed(script), (vec![line], "more+0x3".to_owned()));
+    }
+}
+
+#[test]
+fn only_files_of_root_are_trusted() {
+    let is_trusted = |path: &str| is_trusted(&fs::metadata(path).unwrap());
+    assert!(is_trusted("/bin/sh"));
+    assert!(!is_trusted("/usr/lib") && !is_trusted("/dev/null"));
+    let file = tempfile::NamedTempFile::new().unwrap();
+    // Another user has it already, unless this one is root.
+    let _ = chown(file.path(), Some(65534), None);
+    let is_others = fs::metadata(file.path()).unwrap();
+    assert!(!is_trusted(file.path().to_str().unwrap()), "{is_others:?}");
+    assert_eq!(debug_file(&[0xab; 20]), None);
+}
