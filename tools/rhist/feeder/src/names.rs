@@ -11,6 +11,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 use std::time::Instant;
 
+use rhist_symbols::Name;
 use rhist_symbols::Shown;
 
 use crate::list::Object;
@@ -68,11 +69,23 @@ impl Names {
     /// `offset` is in bytes from the begin of the file. A return address (`is_exact` false) belongs
     /// to the function of the byte before it.
     pub fn frame(&self, object: u32, offset: u64, is_exact: bool) -> String {
+        self.shown(object, offset, is_exact, |name, distance| {
+            format!("{}+{distance:#x}", name.shown())
+        })
+    }
+
+    /// As [`Names::frame()`], but a known function without the offset in it: `malloc`.
+    pub fn function(&self, object: u32, offset: u64, is_exact: bool) -> String {
+        self.shown(object, offset, is_exact, |name, _| name.shown().to_string())
+    }
+
+    /// A word as text; `named` makes it of the function, and of the distance from its begin.
+    fn shown(&self, object: u32, offset: u64, is_exact: bool, named: impl FnOnce(Name<'_>, u64) -> String) -> String {
         let known = self.lock().objects.get(&object).cloned().unwrap_or_default();
         let before = u64::from(!is_exact);
-        let named = offset.checked_sub(before).zip(known.table.as_ref());
-        if let Some((name, distance)) = named.and_then(|(place, table)| table.find(place)) {
-            return format!("{}+{:#x}", name.shown(), distance + before);
+        let place = offset.checked_sub(before).zip(known.table.as_ref());
+        if let Some((name, distance)) = place.and_then(|(place, table)| table.find(place)) {
+            return named(name, distance + before);
         }
         match known.process {
             Some(process) => format!("[memory of {process}]+{offset:#x}"),

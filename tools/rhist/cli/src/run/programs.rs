@@ -86,7 +86,7 @@ impl Programs {
 /// without names.
 impl ProgramNames for Programs {
     fn name(&self, place: Place) -> String {
-        self.names.frame(place.object, place.offset, place.is_exact)
+        self.names.function(place.object, place.offset, place.is_exact)
     }
 
     fn settle(&self) {
