@@ -126,6 +126,11 @@ impl<'a> Image<'a> {
         self.machine
     }
 
+    /// The virtual address where the kernel starts a program; `None` in most libraries.
+    pub fn entry(&self) -> Option<u64> {
+        Some(self.header.e_entry.get(LE)).filter(|&address| address != 0)
+    }
+
     /// The program headers, in the order of the file.
     pub fn segments(&self) -> &'a [Segment] {
         self.segments

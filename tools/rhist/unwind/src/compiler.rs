@@ -23,6 +23,29 @@ struct Function {
     entry: usize,
 }
 
+impl Function {
+    /// The place behind it in the file.
+    fn end(&self) -> u64 {
+        self.offset + (self.addresses.end - self.addresses.start)
+    }
+}
+
+/// Bytes of code without unwind information at the entry of a file that belong to the outermost
+/// function: those of glibc's dynamic linker are 61 on x86-64.
+const ENTRY: u64 = 128;
+
+/// The code of the outermost function, where the kernel starts a program, if it lacks unwind
+/// information: that of the dynamic linker is written in assembler.
+fn entry(image: &Image<'_>, code: &Code, functions: &[Function]) -> Option<Range<u64>> {
+    let address = image.entry()?;
+    let segment = code.segment(address)?;
+    let start = address - segment.addresses.start + segment.offset;
+    let next = functions.partition_point(|function| function.offset <= start);
+    let room = functions.get(next).map_or(u64::MAX, |next| next.offset);
+    let end = segment.offset + (segment.addresses.end - segment.addresses.start);
+    Some(start..(start + ENTRY).min(room).min(end))
+}
+
 /// The rule for a table by which functions of other files are called, of which `.eh_frame` says
 /// nothing.
 fn of_linkage_table(pushes: bool) -> Rule {
@@ -92,15 +115,21 @@ pub fn compile(image: &[u8]) -> Result<Rules, Error> {
         is_same
     });
 
-    let mut tables = code::linkage_tables(&image);
-    tables.sort_by_key(|(range, _)| range.start);
-    tables.retain(|(range, _)| {
+    let tables = code::linkage_tables(&image).into_iter();
+    let mut others: Vec<(Range<u64>, Rule)> = tables
+        .map(|(range, pushes)| (range, of_linkage_table(pushes)))
+        .collect();
+    if gap == Rule::None {
+        others.extend(entry(&image, &segments, &functions).map(|range| (range, Rule::End)));
+    }
+    others.sort_by_key(|(range, _)| range.start);
+    others.retain(|(range, _)| {
         let behind = functions.partition_point(|function| function.offset < range.end);
         let last = functions[..behind].last();
-        last.is_none_or(|last| last.offset + (last.addresses.end - last.addresses.start) <= range.start)
+        last.is_none_or(|last| last.end() <= range.start)
     });
-    tables.dedup_by(|later, first| later.0.start < first.0.end);
-    let mut tables = tables.into_iter().peekable();
+    others.dedup_by(|later, first| later.0.start < first.0.end);
+    let mut others = others.into_iter().peekable();
 
     let mut rules: Vec<(u64, Rule)> = Vec::new();
     for at in 0..functions.len() {
@@ -109,8 +138,8 @@ pub fn compile(image: &[u8]) -> Result<Rules, Error> {
             ref addresses,
             entry,
         } = functions[at];
-        while let Some((range, pushes)) = tables.next_if(|(range, _)| range.start < offset) {
-            draft.add(range, of_linkage_table(pushes))?;
+        while let Some((range, rule)) = others.next_if(|(range, _)| range.start < offset) {
+            draft.add(range, rule)?;
         }
         let mut size = addresses.end - addresses.start;
         let room = functions.get(at + 1).map_or(u64::MAX, |next| next.offset - offset);
@@ -136,14 +165,14 @@ pub fn compile(image: &[u8]) -> Result<Rules, Error> {
             && is_before_a_call(rule)
             && code::is_system_call(&image, offset + size)
         {
-            let table = tables.peek().map_or(u64::MAX, |(range, _)| range.start - offset);
-            let more = room.min(table).saturating_sub(size).min(BEHIND_A_CALL);
+            let other = others.peek().map_or(u64::MAX, |(range, _)| range.start - offset);
+            let more = room.min(other).saturating_sub(size).min(BEHIND_A_CALL);
             draft.add(offset + size..offset + size + more, rule)?;
         }
     }
 
-    for (range, pushes) in tables {
-        draft.add(range, of_linkage_table(pushes))?;
+    for (range, rule) in others {
+        draft.add(range, rule)?;
     }
     let mut rules = draft.finish()?;
     (rules.malformed, rules.outside, rules.overlapping) = (malformed, outside, overlapping);

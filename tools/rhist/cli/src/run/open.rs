@@ -83,18 +83,15 @@ pub fn start(
         .map(|word| word.to_string_lossy().into_owned())
         .collect::<Vec<_>>()
         .join(" ");
-    if let Some(programs) = &programs {
-        let id = plans.best.id.second();
-        programs.warm_up(tracefs, &journals, measurement.query.plans(tracefs, &id)?);
-    }
     let run = Run::start_first(tracefs, &journals, plans, &command, wanted).and_then(|mut run| {
+        if let Some(programs) = programs {
+            programs.warm_up(tracefs, &journals, &measurement.query, run.plan());
+            run.set_programs(Box::new(programs));
+        }
         // Before the triggers count, since the measurement causes hits. If it fails, the cost stays
         // unknown.
         if let Ok(cost) = cost::measure(tracefs, &journals, run.plan()) {
             run.set_cost(cost);
-        }
-        if let Some(programs) = programs {
-            run.set_programs(Box::new(programs));
         }
         run.begin()?;
         Ok(run)

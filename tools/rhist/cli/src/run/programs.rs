@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use rhist_core::journal::Journals;
 use rhist_core::plan::Plan;
-use rhist_core::plan::Plans;
+use rhist_core::query::Query;
 use rhist_core::run::Run;
 use rhist_core::run::Wanted;
 use rhist_core::table::Place;
@@ -62,9 +62,18 @@ impl Programs {
         }
     }
 
-    /// Takes the stacks of a run for a moment before it, so that its first ones do not end at files
-    /// that nobody has read yet. If that fails, the run will say why.
-    pub fn warm_up(&self, tracefs: &Tracefs, journals: &Journals, plans: Plans) {
+    /// Takes the stacks of a run, which is made and does not count yet, for a moment before it
+    /// begins: so its first ones do not end at files that nobody has read yet. Without them, they
+    /// do.
+    pub fn warm_up(&self, tracefs: &Tracefs, journals: &Journals, query: &Query, plan: &Plan) {
+        let query = Query {
+            // As the run has set it.
+            frequency: None,
+            ..query.clone()
+        };
+        let Ok(plans) = query.plans(tracefs, &plan.id.second()) else {
+            return;
+        };
         let run = Run::start_first(tracefs, journals, plans, "(files of programs)", Wanted::Totals);
         let Ok(mut run) = run else { return };
         if run.begin().is_ok() {

@@ -14,7 +14,9 @@ fn large(byte: u8) -> NameTable {
 fn table<const LEN: usize>(names: &[[u8; LEN]]) -> NameTable {
     let mut bytes = b"RUN1".to_vec();
     let mut words = |number: usize| bytes.extend_from_slice(&(number as u32).to_le_bytes());
-    [0, names.len(), names.len(), names.len() * LEN].into_iter().for_each(&mut words);
+    [0, names.len(), names.len(), names.len() * LEN]
+        .into_iter()
+        .for_each(&mut words);
     for at in 0..names.len() {
         [at, at + 1, 0, at].into_iter().for_each(&mut words);
     }

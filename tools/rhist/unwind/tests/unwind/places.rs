@@ -76,6 +76,41 @@ fn a_function_that_ends_before_its_system_call() {
 }
 
 #[test]
+fn the_entry_without_unwind_information_is_the_outermost_function() {
+    let file = |entry: u64, functions: &[(i64, u32, u8)]| {
+        let mut frames = Frames::default();
+        let cie = frames.cie(&Cie::of(X86_64));
+        for &(start, size, number) in functions {
+            frames.fde(cie, start, size, &[DEF_CFA_OFFSET, 8 * number]);
+        }
+        let mut bytes = File::new(X86_64, 512, &frames).bytes();
+        bytes[24..32].copy_from_slice(&entry.to_le_bytes());
+        rows(&compile(&bytes).unwrap())[1..].to_vec()
+    };
+    let at = |offset| CODE_ADDRESS + offset;
+    assert_eq!(
+        file(at(16), &[(0, 16, 1), (300, 16, 2)]),
+        [(0, of(1)), (16, Rule::End), (144, NONE), (300, of(2)), (316, NONE)]
+    );
+    assert_eq!(
+        file(at(20), &[(0, 16, 1), (64, 16, 2)]),
+        [(0, of(1)), (16, NONE), (20, Rule::End), (64, of(2)), (80, NONE)]
+    );
+    // A function that has some keeps it.
+    for entry in [at(0), at(8), at(15)] {
+        assert_eq!(file(entry, &[(0, 16, 1)]), [(0, of(1)), (16, NONE)]);
+    }
+    assert_eq!(
+        file(at(500), &[(0, 16, 1)]),
+        [(0, of(1)), (16, NONE), (500, Rule::End), (512, NONE)]
+    );
+    // Libraries have none, and a hostile file anything.
+    for entry in [0, 1, at(512), at(100_000), u64::MAX] {
+        assert_eq!(file(entry, &[(0, 16, 1)]), [(0, of(1)), (16, NONE)], "{entry:#x}");
+    }
+}
+
+#[test]
 fn code_of_go_has_frame_pointers() {
     let mut frames = Frames::default();
     let cie = frames.cie(&Cie::of(X86_64));

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0
+"""
+Stacks of programs with the names of their functions, in recipes: of a program whose functions call
+each other in a known way, so many times, or for so long. It is gone when its stacks are shown.
+"""
+
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+from instance import has_begun, until
+from tap import finish, ok, skip
+
+RHIST = os.environ["RHIST_COMMAND"]
+OUT = os.environ["OUT"]
+WORK = f"{os.environ.get('TMPDIR', '/tmp')}/programs.{os.getpid()}"
+HAVE_PROBES = os.path.exists(f"{os.environ['KERNEL']}/kprobe_events")
+# User-mode Linux has the registers of a program from its last call, also in a sample.
+HAVE_SAMPLES = HAVE_PROBES
+CALLS = 321
+
+
+class Run:
+    """A recipe, and the load that it measures."""
+
+    def __init__(self, words, kind, *arguments):
+        self.comm = f"nested_{kind}"
+        shutil.copy(f"{OUT}/nested", f"{WORK}/{self.comm}")
+        self.load = subprocess.Popen([f"{WORK}/{self.comm}", kind, *map(str, arguments)], stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE, text=True)
+        self.out, self.err = open(f"{WORK}/out", "w+", encoding="utf-8"), open(f"{WORK}/err", "w+", encoding="utf-8")
+        self.words = [*words, "-c", self.comm]
+        self.process = subprocess.Popen([RHIST, *self.words], stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err)
+        until(lambda: self.process.poll() is not None or has_begun(self.process))
+        # Some hits more, for files that the first ones did not lead to.
+        time.sleep(1)
+
+    def go(self):
+        """Lets the load do its work, to its end. Returns what it prints."""
+        return self.load.communicate("\n", timeout=300)[0]
+
+    def end(self):
+        """Ends the run. Returns what it prints."""
+        self.process.send_signal(signal.SIGINT)
+        status = self.process.wait(timeout=300)
+        self.out.seek(0)
+        self.err.seek(0)
+        text, errors = self.out.read(), self.err.read()
+        ok(status == 0, f"rhist {' '.join(self.words)}", status, errors)
+        return text
+
+
+def folded(text):
+    """Returns the number for each stack, the outermost function first."""
+    lines = (line.rsplit(" ", 1) for line in text.splitlines())
+    return {tuple(stack.split(";")): int(count) for stack, count in lines}
+
+
+def has(stack, *functions):
+    """Returns whether these functions call each other in a stack."""
+    return any(stack[n:n + len(functions)] == functions for n in range(len(stack)))
+
+
+def calls(name, *options):
+    """Each call is counted, by all of its functions, when the program is gone."""
+    run = Run(["count", "syscalls:sys_enter_getpgid", "--by", "comm,ustack", "--format", "folded", *options], "calls", CALLS)
+    run.go()
+    time.sleep(0.5)
+    stacks = folded(run.end())
+    found = {stack: count for stack, count in stacks.items() if "called_inner" in stack}
+    ok(list(found.values()) == [CALLS], f"{name}: each call has the same stack", found or stacks)
+    stack = next(iter(found), ())
+    ok(has(stack, "main", "called_outer", "called_middle", "called_inner"), f"{name}: of all its functions", stack)
+    ok(stack[:1] == (run.comm,) and stack[1:2] == ("_start",), f"{name}: from the first one", stack)
+    ok("getpgid" in stack[-1], f"{name}: to the one that called the kernel", stack)
+    return stack
+
+
+def recorded():
+    """A recording has the names."""
+    file = f"{WORK}/recording"
+    run = Run(["record", file, "count", "syscalls:sys_enter_getpgid", "--by", "ustack"], "calls", CALLS)
+    run.go()
+    # The next interval has all.
+    time.sleep(2)
+    run.end()
+    text = subprocess.run([RHIST, "report", file, "--format", "folded"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    found = {stack: count for stack, count in folded(text).items() if "called_inner" in stack}
+    ok(list(found.values()) == [CALLS], "a recording has each call with the names of its functions", text)
+
+
+def page():
+    """The page for people has the innermost function first."""
+    run = Run(["count", "syscalls:sys_enter_getpgid", "--by", "ustack"], "calls", CALLS)
+    run.go()
+    text = run.end()
+    ok(re.search(r"\n +called_inner\n +called_middle\n +called_outer\n +main\n", text), "people see the functions", text)
+
+
+def sleeps():
+    """Off-CPU time belongs to the function that sleeps."""
+    number, ms = 20, 30
+    run = Run(["offcputime", "--format", "json"], "sleeps", number, ms)
+    took = int(run.go())
+    time.sleep(0.5)
+    text = run.end()
+    total = json.loads(text.splitlines()[-1])
+    rows = []
+    for row in total["rows"]:
+        comm, program, kernel = row["keys"]
+        functions = [frame["symbol"] for frame in program["stack"]]
+        if "slept_inner" in functions:
+            rows.append((row["hits"], row["values"][0]["sum"], functions, [frame["symbol"] for frame in kernel["stack"]]))
+    ok(sum(hits for hits, *_ in rows) >= number, "each sleep is counted", rows or text)
+    spent = sum(spent for _, spent, *_ in rows)
+    ok(number * ms * 1000000 <= spent <= took, f"for its time: {spent} ns of {took}", rows)
+    ok(rows and all(has(tuple(functions), "slept_inner", "slept_outer", "main") for _, _, functions, _ in rows),
+       "by its functions", rows)
+    ok(rows and all("schedule" in " ".join(kernel) for *_, kernel in rows), "and by the kernel's", rows)
+
+
+def shares():
+    """Samples belong to the function that runs."""
+    run = Run(["profile", "-F", "499", "--format", "folded"], "spins", 6)
+    spent = {name: int(ns) for name, ns in (line.split() for line in run.go().splitlines())}
+    stacks = folded(run.end())
+    samples = {name: sum(count for stack, count in stacks.items() if name in stack) for name in spent}
+    all_samples, all_spent = sum(samples.values()), sum(spent.values())
+    ok(all_samples > 200, f"there are samples: {samples}", stacks)
+    for name, ns in spent.items():
+        share = ns / all_spent
+        sigma = math.sqrt(share * (1 - share) / max(all_samples, 1))
+        got = samples[name] / max(all_samples, 1)
+        ok(abs(got - share) <= 5 * sigma, f"{name} has its share: {got:.3f} of samples, {share:.3f} of the time", samples)
+    whole = sum(count for stack, count in stacks.items() if has(stack, "_start") and has(stack, "main", "spin_all"))
+    ok(whole >= 0.98 * all_samples, f"{whole} of {all_samples} stacks are whole", stacks)
+
+
+def refused():
+    """A stack of a program where none can be had."""
+    for words, why in [
+            (["runqlat", "--by", "ustack"], "ustack"),
+            (["count", "sched:sched_switch", "--by", "ustack", "--backend", "c"], "no stacks of programs"),
+    ]:
+        done = subprocess.run([RHIST, *words, "-d", "1"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        ok(done.returncode != 0 and why in done.stdout, f"rhist {' '.join(words)} is refused", done.stdout)
+
+
+def main():
+    os.mkdir(WORK)
+    os.environ["RHIST_RUN"] = f"{WORK}/run"
+    try:
+        calls("count")
+        recorded()
+        page()
+        refused()
+        if HAVE_SAMPLES:
+            sleeps()
+            shares()
+        else:
+            skip("offcputime, profile", "no probes, and no registers of programs in samples")
+    finally:
+        shutil.rmtree(WORK, ignore_errors=True)
+    finish()
+
+
+main()
