@@ -2,6 +2,8 @@
 
 //! Runs `rhist unwind`, and feeders with the program, on a folder that looks like the module's.
 
+#[path = "unwind/names.rs"]
+mod names;
 mod patience;
 
 use std::fs;

@@ -5,6 +5,7 @@
 use std::cmp::Reverse;
 use std::ffi::OsStr;
 use std::fs;
+use std::fs::File;
 use std::io::BufRead;
 use std::io::BufReader;
 use std::os::unix::ffi::OsStrExt;
@@ -13,32 +14,42 @@ use std::path::PathBuf;
 use std::time::Duration;
 use std::time::Instant;
 
+use rustix::fs::AtFlags;
+use rustix::fs::CWD;
+use rustix::fs::StatxFlags;
+use rustix::fs::statx;
+
 /// Most bytes of a name (`NAME_MAX`), and of a name that is kept.
 pub const MOST_NAME: usize = 255;
 
 /// Time for the search in the mappings of processes.
 const SEARCH: Duration = Duration::from_millis(200);
 
-/// What the kernel appends to the path of a file that is deleted.
+/// Appended by the kernel to the path of a deleted file.
 const DELETED: &[u8] = b" (deleted)";
 
 /// The name of the file that is standard input, which was opened by the path `image`; empty if it
 /// is not known.
 ///
 /// The module's `image` reads another file without leading to it. So the name is looked for in the
-/// mappings of processes, by the device, `MAJOR:MINOR`, and the number of the inode.
-pub fn base_name(image: &OsStr, device: &OsStr, inode: &OsStr) -> Vec<u8> {
+/// mappings of processes, by the device, `MAJOR:MINOR`, and the number of the inode; `size` is in
+/// bytes.
+pub fn base_name(image: &OsStr, device: &OsStr, inode: &OsStr, size: u64) -> Vec<u8> {
     let image = Path::new(image);
     let own = image.parent().and_then(|folder| folder.canonicalize().ok());
     let own = own.zip(image.file_name()).map(|(folder, name)| folder.join(name));
     match fs::read_link("/proc/self/fd/0") {
         Ok(path) if Some(&path) != own.as_ref() => last(path.as_os_str().as_bytes()),
-        _ => mapped(device, inode).unwrap_or_default(),
+        _ => mapped(device, inode, size).unwrap_or_default(),
     }
 }
 
 /// The name in the mappings of a process that has mapped a file, of the newest one first.
-fn mapped(device: &OsStr, inode: &OsStr) -> Option<Vec<u8>> {
+///
+/// For a file of overlayfs, the list has device and inode of the file in the layer, but mappings
+/// have the device of overlayfs, and mostly the same inode. So the same inode with the same size is
+/// taken if no file has the same device.
+fn mapped(device: &OsStr, inode: &OsStr, size: u64) -> Option<Vec<u8>> {
     let (major, minor) = device.to_str()?.split_once(':')?;
     let device = format!("{:02x}:{:02x}", major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?);
     let begin = Instant::now();
@@ -47,21 +58,55 @@ fn mapped(device: &OsStr, inode: &OsStr) -> Option<Vec<u8>> {
         .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
         .collect();
     processes.sort_unstable_by_key(|(number, _)| Reverse(*number));
-    let mut processes = processes.iter().take_while(|_| begin.elapsed() < SEARCH);
-    processes.find_map(|(_, process)| {
-        let maps = BufReader::new(fs::File::open(process.join("maps")).ok()?);
-        maps.split(b'\n')
-            .map_while(Result::ok)
-            .find_map(|line| name_of(&line, device.as_bytes(), inode.as_bytes()))
-    })
+    let mut similar = None;
+    for (_, process) in processes.iter().take_while(|_| begin.elapsed() < SEARCH) {
+        let Ok(maps) = File::open(process.join("maps")) else {
+            continue;
+        };
+        for line in BufReader::new(maps).split(b'\n').map_while(Result::ok) {
+            let Some(mapping) = Mapping::of(&line).filter(|mapping| mapping.inode == inode.as_bytes()) else {
+                continue;
+            };
+            if mapping.device == device.as_bytes() {
+                return Some(last(mapping.path));
+            }
+            if similar.is_none() && mapping.size(process) == Some(size) {
+                similar = Some(last(mapping.path));
+            }
+        }
+    }
+    similar
 }
 
-/// The name in a line of mappings, if that is of a file: `ADDRESSES RIGHTS OFFSET DEVICE INODE
-/// PATH`.
-fn name_of(line: &[u8], device: &[u8], inode: &[u8]) -> Option<Vec<u8>> {
-    let mut words = line.splitn(6, |byte| *byte == b' ').skip(3);
-    let is_it = words.next()? == device && words.next()? == inode;
-    is_it.then(|| last(words.next().unwrap_or_default().trim_ascii_start()))
+/// A line of mappings: `ADDRESSES RIGHTS OFFSET DEVICE INODE PATH`.
+#[derive(Clone, Copy, Debug)]
+struct Mapping<'a> {
+    addresses: &'a [u8],
+    device: &'a [u8],
+    inode: &'a [u8],
+    path: &'a [u8],
+}
+
+impl<'a> Mapping<'a> {
+    fn of(line: &'a [u8]) -> Option<Self> {
+        let words: Vec<&[u8]> = line.splitn(6, |byte| *byte == b' ').collect();
+        match words[..] {
+            [addresses, _, _, device, inode, path] => Some(Self {
+                addresses,
+                device,
+                inode,
+                path: path.trim_ascii_start(),
+            }),
+            _ => None,
+        }
+    }
+
+    /// Bytes of the file, as the kernel knows it: a file system that does not answer is not asked.
+    fn size(&self, process: &Path) -> Option<u64> {
+        let path = process.join("map_files").join(OsStr::from_bytes(self.addresses));
+        let file = statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::SIZE).ok()?;
+        Some(file.stx_size)
+    }
 }
 
 /// The last part of a path.
@@ -92,11 +137,13 @@ mod tests {
     #[test]
     fn lines_of_mappings() {
         let line = b"7f00-7f10 r-xp 00001000 08:01 77                         /usr/bin/a b";
-        assert_eq!(name_of(line, b"08:01", b"77").unwrap(), b"a b");
-        assert_eq!(name_of(line, b"08:01", b"7"), None);
-        assert_eq!(name_of(line, b"08:02", b"77"), None);
-        assert_eq!(name_of(b"7f00-7f10 rw-p", b"08:01", b"77"), None);
-        assert_eq!(name_of(b"", b"08:01", b"77"), None);
+        let mapping = Mapping::of(line).unwrap();
+        assert_eq!((mapping.addresses, mapping.device), (&b"7f00-7f10"[..], &b"08:01"[..]));
+        assert_eq!((mapping.inode, mapping.path), (&b"77"[..], &b"/usr/bin/a b"[..]));
+        for len in 0..line.len() {
+            let _ = Mapping::of(&line[..len]);
+        }
+        assert!(Mapping::of(b"7f00-7f10 rw-p 0 08:01 77").is_none());
     }
 
     #[test]
@@ -107,9 +154,18 @@ mod tests {
         let (major, minor) = words[3].split_once(':').unwrap();
         let number = |text| u32::from_str_radix(text, 16).unwrap();
         let device = format!("{}:{}", number(major), number(minor));
-        let name = mapped(OsStr::new(&device), OsStr::new(words[4])).unwrap();
-        assert_eq!(name, b"libc.so.6");
-        assert_eq!(mapped(OsStr::new("-"), OsStr::new("-")), None);
-        assert_eq!(mapped(OsStr::new("8:1"), OsStr::new("none")), None);
+        let size = fs::metadata(words[5]).unwrap().len();
+        let find = |device: &str, inode: &str, size| {
+            let name = mapped(OsStr::new(device), OsStr::new(inode), size);
+            name.map(|name| String::from_utf8(name).unwrap())
+        };
+        let name = Some("libc.so.6".to_owned());
+        assert_eq!(find(&device, words[4], 0), name);
+        assert_eq!(find(&device, "none", size), None);
+        assert_eq!(find("-", "-", size), None);
+        // As with overlayfs. Only some users may look at the file itself.
+        let may_look = fs::metadata(format!("/proc/self/map_files/{}", words[0])).is_ok();
+        assert_eq!(find("4095:77", words[4], size), name.filter(|_| may_look));
+        assert_eq!(find("4095:77", words[4], size + 1), None);
     }
 }

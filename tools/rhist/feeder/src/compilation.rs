@@ -100,7 +100,7 @@ pub struct Compilation {
 }
 
 impl Compilation {
-    /// Starts `program`, which has to call [`crate::compiler::main()`], with arguments for that job.
+    /// Starts `program`, which has to call [`crate::compiler::main()`], with arguments for a job.
     /// After `patience`, it is killed.
     pub fn start(program: &Path, job: Job, arguments: &[OsString], patience: Duration) -> io::Result<Self> {
         let mut child = Command::new(program)

@@ -14,6 +14,7 @@
 //! * the text of all names, one behind the other, and then the build id.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::ops::Range;
 
 use rhist_symbols::MOST_RAW;
@@ -38,7 +39,7 @@ const MOST_ID: usize = 64;
 const PLT: u32 = 1 << 31;
 
 /// Names of the functions of a file, by place. Takes as much memory as its bytes.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 pub struct NameTable {
     bytes: Box<[u8]>,
     rows: usize,
@@ -47,12 +48,23 @@ pub struct NameTable {
     text: Range<usize>,
 }
 
+/// Without its bytes, of which it may have many.
+impl fmt::Debug for NameTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("NameTable");
+        shown
+            .field("rows", &self.rows)
+            .field("names", &self.names)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A row: a part of a function.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     start: u32,
     end: u32,
-    /// From the begin of the function to that of this part.
+    /// From the begin of the function to the begin of this part.
     distance: u32,
     name: u32,
 }

@@ -41,7 +41,7 @@ pub fn table(image: &OsStr, device: &OsStr, inode: &OsStr, debug: Option<&OsStr>
     end_with_parent();
     let input = Input::open(image);
     let name = match &input {
-        Ok(Input::Stdin(_)) => base_name(image, device, inode),
+        Ok(Input::Stdin(size)) => base_name(image, device, inode, *size as u64),
         Ok(Input::Vdso(_)) => VDSO_NAME.to_vec(),
         Err(_) => Vec::new(),
     };

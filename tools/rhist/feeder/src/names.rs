@@ -103,7 +103,7 @@ impl Names {
 
     /// Waits until less is awaited, at most so long.
     pub(crate) fn wait(&self, most: Duration) {
-        // Whatever is the reason for waking up, the caller looks again.
+        // The caller looks again, for whatever reason it wakes up.
         drop(self.0.changed.wait_timeout(self.lock(), most));
     }
 
@@ -150,7 +150,7 @@ impl Names {
         }
     }
 
-    /// Gives an object its names, instead of those that it has. Returns false if all tables would
+    /// Gives an object its names, in place of earlier ones. Returns false if all tables would
     /// take more than [`MOST_BYTES`].
     pub(crate) fn set_table(&self, object: &Object, table: NameTable) -> bool {
         let mut state = self.lock();

@@ -20,7 +20,8 @@ pub enum News<'a> {
     },
     /// Its file is not held by the module: it will be tried again after another hit in it.
     NotHeld(&'a Object),
-    /// It gets no rules.
+    /// It gets no rules; or, if the reason begins with `names:` or `more names:`, no names of
+    /// functions, or only the first ones.
     Failed {
         /// Its line of the list.
         object: &'a Object,

@@ -11,7 +11,7 @@ use crate::compilation::Job;
 pub struct Task {
     /// Of the object.
     pub number: u32,
-    /// What is made for it.
+    /// Rules or names.
     pub job: Job,
     /// Whether it has made way for others before. At most one of these runs.
     pub is_slow: bool,

@@ -52,7 +52,7 @@ fn feed(script: &str) -> (Vec<String>, String) {
     assert!(names.are_awaited());
     feeder.run(stop.as_fd(), Until::Tried, &mut tell).unwrap();
     assert!(!names.are_awaited());
-    // That of the rules, which is empty.
+    // The first one is about the rules.
     let news = news.split_off(1);
     (news, names.frame(1, 3, true))
 }
