@@ -28,19 +28,16 @@ const SEARCH: Duration = Duration::from_millis(200);
 /// Appended by the kernel to the path of a deleted file.
 const DELETED: &[u8] = b" (deleted)";
 
-/// The name of the file that is standard input, which was opened by the path `image`; empty if it
-/// is not known.
+/// The name of the file that is read by the path `image`; empty if it is not known.
 ///
 /// The module's `image` reads another file without leading to it. So the name is looked for in the
-/// mappings of processes, by the device, `MAJOR:MINOR`, and the number of the inode; `size` is in
-/// bytes.
-pub fn base_name(image: &OsStr, device: &OsStr, inode: &OsStr, size: u64) -> Vec<u8> {
-    let image = Path::new(image);
-    let own = image.parent().and_then(|folder| folder.canonicalize().ok());
-    let own = own.zip(image.file_name()).map(|(folder, name)| folder.join(name));
-    match fs::read_link("/proc/self/fd/0") {
-        Ok(path) if Some(&path) != own.as_ref() => last(path.as_os_str().as_bytes()),
-        _ => mapped(device, inode, size).unwrap_or_default(),
+/// mappings of processes, by the device, `MAJOR:MINOR`, and the number of the inode. A link, which
+/// stands for it in tests, leads there.
+pub fn base_name(image: &OsStr, device: &OsStr, inode: &OsStr) -> Vec<u8> {
+    match fs::read_link(image) {
+        Ok(path) => last(path.as_os_str().as_bytes()),
+        // The module knows the size without asking the file system.
+        Err(_) => mapped(device, inode, fs::metadata(image).map_or(0, |image| image.len())).unwrap_or_default(),
     }
 }
 
@@ -70,7 +67,7 @@ fn mapped(device: &OsStr, inode: &OsStr, size: u64) -> Option<Vec<u8>> {
             if mapping.device == device.as_bytes() {
                 return Some(last(mapping.path));
             }
-            if similar.is_none() && mapping.size(process) == Some(size) {
+            if similar.is_none() && size > 0 && mapping.size(process) == Some(size) {
                 similar = Some(last(mapping.path));
             }
         }

@@ -200,6 +200,11 @@ impl Compilation {
         self.child.try_wait().is_ok_and(|status| status.is_some())
     }
 
+    /// Whether it has written anything.
+    pub fn has_said(&self) -> bool {
+        !self.bytes.is_empty()
+    }
+
     /// The name of the file without its folders, which a child for names writes before it reads;
     /// empty if it is not known.
     pub fn base_name(&self) -> &[u8] {

@@ -141,6 +141,8 @@ pub struct Feeder {
     given: (usize, usize),
     /// Until when hits are likely that make files readable.
     hits_until: Option<Instant>,
+    /// Whether children look for names of files in the mappings of processes.
+    is_searching: bool,
     /// Finds the file with the debugging information of a build.
     find_debug: fn(&[u8]) -> Option<PathBuf>,
 }
@@ -166,6 +168,7 @@ impl Feeder {
             leaving: Vec::new(),
             given: (0, 0),
             hits_until: None,
+            is_searching: true,
             find_debug: debug_file,
         })
     }
@@ -344,7 +347,11 @@ impl Feeder {
         match job {
             Job::Rules => vec![image],
             Job::Names => {
-                let file = [&object.device, &object.inode].map(OsString::from);
+                let file = match self.is_searching {
+                    true => [object.device.as_str(), &object.inode],
+                    false => ["-", "-"],
+                };
+                let file = file.map(OsString::from);
                 let debug = known.debug.iter().map(OsString::from);
                 [NAMES.into(), image].into_iter().chain(file).chain(debug).collect()
             }
@@ -402,6 +409,11 @@ impl Feeder {
                 mut child,
             } = self.running.remove(at);
             child.kill();
+            // A process may hold the lock of its mappings for long.
+            let is_stuck = self.is_searching && task.job == Job::Names && has_had && !child.has_said();
+            if is_stuck {
+                self.is_searching = false;
+            }
             if let Some(names) = &self.settings.names
                 && !child.base_name().is_empty()
             {
@@ -409,8 +421,8 @@ impl Feeder {
             }
             self.leaving.push(child);
             match outcome {
-                Some(outcome) => self.finish(&object, task.job, outcome, tell),
-                None => self.queue.push(Task { is_slow: true, ..task }),
+                Some(outcome) if !is_stuck => self.finish(&object, task.job, outcome, tell),
+                _ => self.queue.push(Task { is_slow: true, ..task }),
             }
         }
         Ok(())

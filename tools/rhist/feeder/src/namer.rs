@@ -2,8 +2,8 @@
 
 //! The work of a child process that reads the names of the functions of a file.
 //!
-//! First of all, before it reads anything hostile, it writes the name of the file: its length in a
-//! byte, and the name. The table or a sentence comes behind it.
+//! Before it opens the file, it writes the name of the file: its length in a byte, and the name.
+//! The table or a sentence comes behind it.
 
 use std::ffi::CStr;
 use std::ffi::OsStr;
@@ -23,6 +23,7 @@ use crate::confinement::end_with_parent;
 use crate::input;
 use crate::input::End;
 use crate::input::Input;
+use crate::input::VDSO;
 use crate::name_table::NameTable;
 
 /// The argument that asks for names.
@@ -39,14 +40,12 @@ const COMM: &CStr = c"rhist-names";
 pub fn table(image: &OsStr, device: &OsStr, inode: &OsStr, debug: Option<&OsStr>) -> Result<Vec<u8>, End> {
     let _ = rustix::thread::set_name(COMM);
     end_with_parent();
-    let input = Input::open(image);
-    let name = match &input {
-        Ok(Input::Stdin(size)) => base_name(image, device, inode, *size as u64),
-        Ok(Input::Vdso(_)) => VDSO_NAME.to_vec(),
-        Err(_) => Vec::new(),
+    let name = match image == VDSO {
+        true => VDSO_NAME.to_vec(),
+        false => base_name(image, device, inode),
     };
     say(&name).map_err(End::failed)?;
-    let input = input?;
+    let input = Input::open(image)?;
     let debug = debug.map(|path| read_debug(path, input.size())).transpose()?;
     confine().map_err(End::failed)?;
     let image = input.read()?;

@@ -81,6 +81,61 @@ fn a_failure_keeps_the_first_names() {
     }
 }
 
+/// The search for the name of a file may hang, which is done before anything is written.
+#[test]
+fn a_search_that_hangs_is_left_out() {
+    let (root, settings) = scene("case $3 in -) exec cat more;; esac; exec sleep 100");
+    let settings = Settings {
+        patience: Duration::from_secs(2),
+        share: Duration::from_secs(1),
+        ..settings
+    };
+    let names = settings.names.clone().unwrap();
+    let mut feeder = Feeder::new(&root.path().join("objects"), settings).unwrap();
+    let (stop, _end) = io::pipe().unwrap();
+    let mut count = 0;
+    feeder.run(stop.as_fd(), Until::Tried, &mut |_| count += 1).unwrap();
+    // The rules fail, and nothing else.
+    assert_eq!((count, names.frame(1, 3, true)), (1, "more+0x3".to_owned()));
+}
+
+#[test]
+fn names_of_all_files_are_limited() {
+    const LEN: usize = 16_000;
+    let count = (NameTable::MOST_BYTES - 100) / (LEN + 20);
+    let (root, settings) = scene(&format!(
+        "cat head; head -c {} /dev/zero | tr '\\0' \"$4\"",
+        count * LEN
+    ));
+    let mut head = b"\x02shRUN1".to_vec();
+    let mut words = |words: &[usize]| head.extend(words.iter().flat_map(|word| (*word as u32).to_le_bytes()));
+    words(&[0, count, count, count * LEN]);
+    (0..count).for_each(|at| words(&[at, at + 1, 0, at]));
+    (1..=count).for_each(|at| words(&[at * LEN]));
+    fs::write(root.path().join("head"), head).unwrap();
+    let list = "12345"
+        .chars()
+        .map(|at| format!("{at} file 8:1 {at} 0 1 2 - rules,readable\n"));
+    fs::write(root.path().join("objects/list"), list.collect::<String>()).unwrap();
+    let names = settings.names.clone().unwrap();
+    let mut feeder = Feeder::new(&root.path().join("objects"), settings).unwrap();
+    let (stop, _end) = io::pipe().unwrap();
+    let mut news = Vec::new();
+    let mut tell = |one: News<'_>| news.push(one.to_string());
+    feeder.run(stop.as_fd(), Until::Tried, &mut tell).unwrap();
+    let [line] = &news[..] else { panic!("{news:?}") };
+    assert!(
+        line.ends_with("): names: all names would take more than 128 MiB"),
+        "{line}"
+    );
+    let frames = (1..=5).map(|object| names.frame(object, 0, true));
+    let shown: Vec<String> = frames.map(|frame| frame[..3].to_owned()).collect();
+    assert_eq!(shown.iter().filter(|frame| *frame == "sh+").count(), 1, "{shown:?}");
+    for frame in ["111", "222", "333"] {
+        assert!(shown.iter().any(|shown| shown == frame), "{shown:?}");
+    }
+}
+
 #[test]
 fn only_files_of_root_are_trusted() {
     let is_trusted = |path: &str| is_trusted(&fs::metadata(path).unwrap());

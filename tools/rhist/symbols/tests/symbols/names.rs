@@ -5,6 +5,8 @@
 use crate::file::*;
 use rhist_symbols::MOST_RAW;
 use rhist_symbols::MOST_SHOWN;
+use rhist_symbols::Name;
+use rhist_symbols::Shown;
 use std::time::Duration;
 use std::time::Instant;
 
@@ -163,4 +165,34 @@ fn hostile_names_take_no_time() {
             &raw[..40]
         );
     }
+}
+
+#[test]
+fn names_of_another_process() {
+    let shown = |raw, is_plt| Name::new(raw, is_plt).map(|name| name.shown().to_string());
+    assert_eq!(shown(b"_ZN3foo3barEi", false).unwrap(), "foo::bar(int)");
+    assert_eq!(shown(b"memcpy@@GLIBC_2.14", true).unwrap(), "memcpy@plt");
+    assert_eq!(shown(b"a\n", false).unwrap(), "a\\u{a}");
+    assert_eq!(shown(b"", false), None);
+    assert_eq!(shown(b"a\0b", false), None);
+    assert!(Name::new(&vec![b'a'; MOST_RAW], false).is_some());
+    assert!(Name::new(&vec![b'a'; MOST_RAW + 1], false).is_none());
+}
+
+/// Texts are not taken apart as names are.
+#[test]
+fn texts() {
+    for (text, shown) in [
+        (&b"libc.so.6"[..], "libc.so.6"),
+        (b"_ZN3foo3barEi", "_ZN3foo3barEi"),
+        (b"unit@2", "unit@2"),
+        (b"a b;\x1b[2J\xff ", "a b:\\u{1b}[2J\\xff\\u{20}"),
+        (b"", "?"),
+    ] {
+        assert_eq!(&*Shown::of_text(text), shown);
+    }
+    assert_eq!(
+        Shown::of_text(&vec![b'a'; MOST_SHOWN + 1]).len(),
+        MOST_SHOWN + '…'.len_utf8()
+    );
 }
