@@ -149,8 +149,7 @@ pub struct Measure {
     /// Number of entries for results, by default 2048. Also a minimum for starts.
     #[serde(default)]
     pub size: Option<Size>,
-    /// Only where histograms can have stacks of programs. Elsewhere, the first alternative takes its
-    /// place.
+    /// Only for histograms that can have stacks of programs; the first alternative is for others.
     #[serde(default)]
     pub programs: bool,
     /// Probes to create first. `{group}` in definitions, events and filters stands for the group of

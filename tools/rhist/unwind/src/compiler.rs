@@ -31,11 +31,11 @@ impl Function {
 }
 
 /// Bytes of code without unwind information at the entry of a file that belong to the outermost
-/// function: those of glibc's dynamic linker are 61 on x86-64.
+/// function: glibc's dynamic linker has 61 on x86-64.
 const ENTRY: u64 = 128;
 
 /// The code of the outermost function, where the kernel starts a program, if it lacks unwind
-/// information: that of the dynamic linker is written in assembler.
+/// information, as in the dynamic linker, where it is written in assembler.
 fn entry(image: &Image<'_>, code: &Code, functions: &[Function]) -> Option<Range<u64>> {
     let address = image.entry()?;
     let segment = code.segment(address)?;

@@ -41,11 +41,11 @@ class Run:
         time.sleep(1)
 
     def go(self):
-        """Lets the load do its work, to its end. Returns what it prints."""
+        """Lets the load do its work, to its end. Returns its output."""
         return self.load.communicate("\n", timeout=300)[0]
 
     def end(self):
-        """Ends the run. Returns what it prints."""
+        """Ends the run. Returns its output."""
         self.process.send_signal(signal.SIGINT)
         status = self.process.wait(timeout=300)
         self.out.seek(0)

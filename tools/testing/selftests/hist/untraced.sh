@@ -79,7 +79,7 @@ quiet()
 	total Dropped "$event/hist" >"$work/dropped"
 	functions >"$work/with"
 	more >"$work/more"
-	# What interrupts have caused meanwhile is not there again each time.
+	# Interrupts cause other functions each time.
 	for _ in 1 2 3; do
 		[ -s "$work/more" ] || break
 		hit $hits

@@ -86,7 +86,7 @@ impl Programs {
                 }
             }
         }
-        // The journal has what is left.
+        // If something stays, the journal has it.
         let _ = run.stop();
     }
 }

@@ -100,7 +100,7 @@ pub(super) fn filter(pid: &str, path: &str) -> Result<String, Error> {
 }
 
 /// Takes the stacks of programs out of a recipe's keys, where no histogram has them. Returns a note
-/// if there were any.
+/// if any was.
 ///
 /// # Errors
 ///

@@ -19,7 +19,7 @@ pub struct Place {
     pub object: u32,
     /// Offset in it, in bytes.
     pub offset: u64,
-    /// Whether the instruction there is the next to run: otherwise, it follows a call.
+    /// Whether the instruction at it runs next: otherwise, it follows a call.
     pub is_exact: bool,
 }
 
@@ -53,7 +53,7 @@ impl ProgramNames for Numbered {
 }
 
 /// Ends of stacks that lack nothing: with the outermost function, and of threads of the kernel,
-/// which have no program.
+/// which run without a program.
 const COMPLETE: [&[u8]; 2] = [b"whole", b"no program"];
 
 impl ProgramStack {
