@@ -57,6 +57,9 @@ fn frames_of_each_kind() {
     ] {
         assert_eq!(frame(3, offset, is_exact), expected);
     }
+    // Without offsets only in functions.
+    assert_eq!(names.function(3, 1, false), "puts");
+    assert_eq!(names.function(3, 2, true), "libc.so.6+0x2");
     // After the program and its object are gone, too.
     names.list(&objects[..1]);
     assert_eq!(frame(3, 1, true), "gets+0x0");
