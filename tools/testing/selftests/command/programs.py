@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-Stacks of programs with the names of their functions, in recipes: of a program whose functions call
-each other in a known way, so many times, or for so long. It is gone when its stacks are shown.
+Stacks of programs with the names of their functions, in recipes: of a program whose functions
+call each other in a known way, so many times, or for so long. It is gone when its stacks are
+shown.
 """
 
 import json

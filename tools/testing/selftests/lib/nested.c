@@ -9,10 +9,10 @@
  * run finds its files. Then
  *
  * calls	calls getpgid() N times, from called_inner(), called_middle() and called_outer();
- * sleeps	sleeps N times for MS milliseconds, from slept_inner() and slept_outer(), and prints the
- *		time that this took, in ns;
- * spins	computes in spin_50(), spin_30() and spin_20(), called by spin_all(), each for about that
- *		part of the time, and prints a line for each with its time on the processor in ns.
+ * sleeps	sleeps N times for MS milliseconds, from slept_inner() and slept_outer(), and prints
+ *		the time that this took, in ns;
+ * spins	computes in spin_50(), spin_30() and spin_20(), called by spin_all(), each for about
+ *		that part of the time, and prints for each its time on the processor in ns.
  */
 #define _GNU_SOURCE
 #include <poll.h>
