@@ -45,7 +45,7 @@ try()
 for backend in rhist c; do
 	if ! rest_only; then
 		try runqlat --slower 1ms --by comm
-		try offcputime
+		try wakeuptime
 		# \c, which ends the text of some shells' echo, and quotes.
 		try count sched:sched_switch --where 'prev_comm ~ "*\c*" || next_comm == "it'\''s"'
 		mkdir "$work/else where"
@@ -56,5 +56,6 @@ for backend in rhist c; do
 	fi
 	! have_probes || try funclatency vfs_read
 	! have_probes || try biolatency
+	! have_probes || try offcputime
 done
 finish
