@@ -54,6 +54,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Limit for attempts to open the files of intervals between hits, and to list all tasks of a run.
 const ATTEMPTS: u32 = 20;
 
+/// Longest wait for names of functions at the end of a run, and at the end of an interval.
+const SETTLE: Duration = Duration::from_secs(2);
+const SETTLE_INTERVAL: Duration = Duration::from_millis(300);
+
 /// Error for an instance that cannot be removed.
 const IN_USE: &str = "in use, for example by a program that has one of its files open; the next rhist tries again";
 
@@ -92,6 +96,8 @@ pub struct Run {
     programs: Box<dyn ProgramNames>,
     /// `total` with these names, if it has stacks of programs.
     named: Reading,
+    /// Threads of this program, which start others to read names: none of these counts.
+    helpers: Vec<i32>,
 }
 
 /// Numbers that a run is started for.
@@ -274,6 +280,7 @@ impl Run {
             is_bare: false,
             programs: Box::new(Numbered),
             named: Reading::default(),
+            helpers: Vec::new(),
         };
         match run.inherit_frequency(journals).and_then(|()| run.make()) {
             Ok(()) => Ok(run),
@@ -405,6 +412,11 @@ impl Run {
     /// Lets the hits of all tasks into the histograms, or of the plan's processes.
     fn start_counting(&self) -> Result<(), StartError> {
         let instance = self.instance();
+        if !self.helpers.is_empty() {
+            // Without this, they count.
+            let _ = instance.clone().with_c().write(FORKS, "1");
+            let _ = instance.write(NO_TASKS, &task_list(&self.helpers));
+        }
         if self.plan.processes.is_empty() {
             return if_there(instance.truncate(TASKS));
         }
@@ -456,6 +468,7 @@ impl Run {
             is_bare: false,
             programs: Box::new(Numbered),
             named: Reading::default(),
+            helpers: Vec::new(),
         }
     }
 
@@ -488,9 +501,14 @@ impl Run {
         self.cost
     }
 
-    /// Names the functions of programs in its readings; without, they are numbers.
-    pub fn set_programs(&mut self, programs: Box<dyn ProgramNames>) {
+    /// Names the functions of programs in its readings; without, they are numbers. Processes that
+    /// the threads `helpers` start do not count, but for samples: ticks of tasks that are left out
+    /// are not accounted for.
+    pub fn set_programs(&mut self, programs: Box<dyn ProgramNames>, helpers: Vec<i32>) {
         self.programs = programs;
+        if !self.plan.takes_samples() {
+            self.helpers = helpers;
+        }
     }
 
     /// Empty reading at the beginning of the run.
@@ -523,7 +541,7 @@ impl Run {
     /// Waits for the names of the last functions.
     fn settle(&self) {
         if self.plan.has_programs() {
-            self.programs.settle();
+            self.programs.settle(SETTLE);
         }
     }
 
@@ -603,10 +621,18 @@ impl Run {
     /// See [`Source::interval()`].
     fn next_interval(&mut self) -> Result<Option<Interval>, Box<dyn std::error::Error + Send + Sync>> {
         let mut interval = self.unnamed_interval()?;
-        if let Some(interval) = &mut interval {
+        if self.plan.has_programs() {
+            self.programs.settle(SETTLE_INTERVAL);
+        }
+        self.name(interval.as_mut());
+        Ok(interval)
+    }
+
+    /// Names the functions of programs in an interval.
+    fn name(&self, interval: Option<&mut Interval>) {
+        if let Some(interval) = interval {
             interval.delta.name_programs(&*self.programs);
         }
-        Ok(interval)
     }
 
     /// See [`Source::interval()`], with functions of programs as places.
@@ -639,13 +665,18 @@ impl Run {
     ///
     /// As for [`Run::reading()`].
     pub fn last(&mut self) -> Result<Option<Interval>, Box<dyn std::error::Error + Send + Sync>> {
-        self.settle();
-        if self.intervals.is_none() {
-            return self.interval();
-        }
         self.read_samples();
-        let held = self.hold();
-        let interval = self.next_interval()?;
+        let held = match self.intervals {
+            Some(_) => Some(self.hold()),
+            None => None,
+        };
+        let mut interval = self.unnamed_interval()?;
+        // Names may take a while, in which no hit is to count.
+        self.settle();
+        self.name(interval.as_mut());
+        let Some(held) = held else {
+            return Ok(interval);
+        };
         Ok(interval.map(|mut interval| {
             let compared = held.and_then(|()| self.compare());
             interval.notes.extend(match compared {

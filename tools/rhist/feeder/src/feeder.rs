@@ -219,7 +219,7 @@ impl Feeder {
     /// Says whether names may still come.
     fn await_names(&self) {
         if let Some(names) = &self.settings.names {
-            let is_busy = !self.queue.is_empty() || !self.running.is_empty();
+            let is_busy = !self.queue.is_read() || self.running.iter().any(|running| !running.task.is_ask);
             names.await_more(is_busy, self.hits_until);
         }
     }
@@ -279,10 +279,11 @@ impl Feeder {
     /// Queues an object of the list if it can be tried.
     fn see(&mut self, number: u32, object: &Object) {
         let before = self.objects.remove(&number);
+        // Of the vDSO, the list does not say it.
+        let is_readable = object.is_readable || object.is_vdso();
         let progress = |before: Option<Progress>| match before {
-            // A released one, too, so that hits are asked to hold it.
-            None => Progress::Begun,
-            Some(Progress::Wanted) if object.is_readable => Progress::Begun,
+            None | Some(Progress::Wanted) if is_readable => Progress::Begun,
+            None => Progress::Wanted,
             Some(before) => before,
         };
         let rules_before = before.as_ref().map(|known| known.rules);
@@ -295,11 +296,28 @@ impl Feeder {
             Some(_) => progress(names_before),
             None => Progress::Others,
         };
-        for (job, before, now) in [(Job::Rules, rules_before, rules), (Job::Names, names_before, names)] {
-            if now == Progress::Begun && before != Some(Progress::Begun) {
-                let is_slow = false;
-                self.queue.push(Task { number, job, is_slow });
+        let (mut rules, mut names) = (rules, names);
+        let mut is_asked = false;
+        for (job, before, now) in [
+            (Job::Rules, rules_before, &mut rules),
+            (Job::Names, names_before, &mut names),
+        ] {
+            // One that is not readable is tried once, for either job.
+            let is_ask = before.is_none() && *now == Progress::Wanted && !is_asked;
+            let is_new = *now == Progress::Begun && before != Some(Progress::Begun);
+            if is_ask || is_new {
+                is_asked = true;
+                *now = Progress::Begun;
+                self.queue.push(Task {
+                    number,
+                    job,
+                    is_slow: false,
+                    is_ask,
+                });
             }
+        }
+        if is_readable {
+            self.queue.hurry(number);
         }
         let (why, debug) = before.map_or((None, None), |known| (known.why, known.debug));
         let object = object.clone();
@@ -317,37 +335,36 @@ impl Feeder {
     fn start(&mut self, tell: &mut dyn FnMut(News<'_>)) {
         self.leaving.retain_mut(|child| !child.is_gone());
         while self.running.len() < CHILDREN && self.leaving.len() < MOST_LEAVING {
-            let has_slow = self.running.iter().any(|running| running.task.is_slow);
-            let Some(task) = self.queue.pop(has_slow) else {
+            let Some(task) = self.queue.pop(self.running.iter().map(|running| running.task)) else {
                 break;
             };
             let Some(known) = self.objects.get(&task.number) else {
                 continue;
             };
             let object = known.object.clone();
-            let arguments = self.arguments(known, task.job);
+            let arguments = self.arguments(known, task);
             let Settings { program, patience, .. } = &self.settings;
             match Compilation::start(program, task.job, &arguments, *patience) {
                 Ok(child) => self.running.push(Running { object, task, child }),
                 Err(error) => {
                     let why = format!("the compiler cannot be started: {error}");
-                    self.finish(&object, task.job, Outcome::Failed(why), tell);
+                    self.finish(&object, task, Outcome::Failed(why), tell);
                 }
             }
         }
     }
 
     /// Arguments of a child.
-    fn arguments(&self, known: &Known, job: Job) -> Vec<OsString> {
+    fn arguments(&self, known: &Known, task: Task) -> Vec<OsString> {
         let object = &known.object;
         let image = match object.is_vdso() {
             true => OsString::from(VDSO),
             false => self.folder.image(object.number).into_os_string(),
         };
-        match job {
+        match task.job {
             Job::Rules => vec![image],
             Job::Names => {
-                let file = match self.is_searching {
+                let file = match self.is_searching && !task.is_ask {
                     true => [object.device.as_str(), &object.inode],
                     false => ["-", "-"],
                 };
@@ -421,8 +438,12 @@ impl Feeder {
             }
             self.leaving.push(child);
             match outcome {
-                Some(outcome) if !is_stuck => self.finish(&object, task.job, outcome, tell),
-                _ => self.queue.push(Task { is_slow: true, ..task }),
+                Some(outcome) if !is_stuck => self.finish(&object, task, outcome, tell),
+                _ => self.queue.push(Task {
+                    is_slow: true,
+                    is_ask: false,
+                    ..task
+                }),
             }
         }
         Ok(())
@@ -434,7 +455,7 @@ impl Feeder {
     }
 
     /// Takes the result for an object.
-    fn finish(&mut self, object: &Object, job: Job, outcome: Outcome, tell: &mut dyn FnMut(News<'_>)) {
+    fn finish(&mut self, object: &Object, task: Task, outcome: Outcome, tell: &mut dyn FnMut(News<'_>)) {
         let result = match outcome {
             Outcome::NotHeld => Ok(Progress::Wanted),
             Outcome::Failed(why) => Err(why),
@@ -451,14 +472,16 @@ impl Feeder {
             if !known.is_any(Progress::Wanted) {
                 tell(News::NotHeld(object));
             }
-            self.hits_until = Some(Instant::now() + HITS);
+            if !task.is_ask {
+                self.hits_until = Some(Instant::now() + HITS);
+            }
         }
-        match job {
+        match task.job {
             Job::Rules => known.rules = progress,
             Job::Names => known.names = progress,
         }
         let Err(why) = result else { return };
-        match job {
+        match task.job {
             Job::Rules => {
                 known.why = Some(why.clone());
                 tell(News::Failed { object, why });
@@ -508,11 +531,16 @@ impl Feeder {
             let most = names::MOST_BYTES >> 20;
             return Err(format!("all names would take more than {most} MiB"));
         }
-        let (number, job, is_slow) = (object.number, Job::Names, false);
+        let number = object.number;
         match self.objects.get_mut(&number) {
             Some(known) if known.debug.is_none() && debug.is_some() => {
                 known.debug = debug;
-                self.queue.push(Task { number, job, is_slow });
+                self.queue.push(Task {
+                    number,
+                    job: Job::Names,
+                    is_slow: false,
+                    is_ask: false,
+                });
                 Ok(Progress::Begun)
             }
             _ => Ok(Progress::Fed),

@@ -64,7 +64,7 @@ struct Known {
 impl Names {
     /// A word of a stack as text: `malloc+0x1d`; without a known function `libc.so.6+0x9a1d`; in
     /// code without a file `[memory of 77]+0x12`, with the process; of an object that is not known
-    /// `12+0x9a1d`. All is escaped, and safe to print, also in a folded stack.
+    /// `[object 12]+0x9a1d`. All is escaped, and safe to print, also in a folded stack.
     ///
     /// `offset` is in bytes from the begin of the file. A return address (`is_exact` false) belongs
     /// to the function of the byte before it.
@@ -89,7 +89,7 @@ impl Names {
         }
         match known.process {
             Some(process) => format!("[memory of {process}]+{offset:#x}"),
-            None if known.base_name.is_empty() => format!("{object}+{offset:#x}"),
+            None if known.base_name.is_empty() => format!("[object {object}]+{offset:#x}"),
             None => format!("{}+{offset:#x}", Shown::of_text(&known.base_name)),
         }
     }

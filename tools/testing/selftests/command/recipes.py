@@ -303,13 +303,13 @@ def sched():
 
     cases = [
         Case("runqlat -c ld_sleep", waits),
-        Case("offcputime -c ld_sleep", away),
+        Case("offcputime -c ld_sleep --by stack", away),
         Case("wakeuptime -c ld_kid --by comm,waker", woken),
     ]
     if not REST_ONLY:
         cases += [
             Case("cpudist -c ld_spin", runs_),
-            Case("offcputime --blocked -c ld_sleep", blocked),
+            Case("offcputime --blocked -c ld_sleep --by stack", blocked),
             Case("offcputime -c ld_reuse --by comm,state", left),
             Case("offcputime --blocked -c ld_reuse --by comm,state", left),
             Case("syscall-latency -c ld_reuse", made),

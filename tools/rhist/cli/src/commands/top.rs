@@ -104,7 +104,7 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     // From here on, a signal must not end the process before the run is removed.
     let signals = Signals::new().context("signals")?;
     let guard = run::guard(&tracefs, ends(), measurement.common.keep, Duration::ZERO)?;
-    let programs = run::Programs::start(&tracefs, &plans.best);
+    let programs = run::Programs::start(&tracefs, &plans.best, measurement.common.quiet);
     // Plans only now, when these threads exist, so that the measurement leaves them out.
     let plans = measurement.plans(&tracefs)?;
     let mut run = run::start(&measurement, &tracefs, plans, Wanted::Intervals, programs)?;

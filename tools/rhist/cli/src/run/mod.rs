@@ -72,7 +72,7 @@ pub fn go(
 ) -> anyhow::Result<ExitCode> {
     let signals = Signals::new().context("signals")?;
     let guard = guard(tracefs, ends(), measurement.common.keep, sink.patience())?;
-    let programs = Programs::start(tracefs, first);
+    let programs = Programs::start(tracefs, first, measurement.common.quiet);
     // Plans only now, when the threads of the guard, the sink and the names exist, so that the
     // measurement leaves them out.
     let plans = measurement.plans(tracefs)?;

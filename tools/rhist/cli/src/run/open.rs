@@ -16,6 +16,7 @@ use rhist_core::run::Run;
 use rhist_core::run::StartError;
 use rhist_core::run::Wanted;
 use rhist_core::table::Text;
+use rhist_core::threads;
 use rhist_core::tracefs::Backend;
 use rhist_core::tracefs::ROOT_VARIABLE;
 use rhist_core::tracefs::Tracefs;
@@ -86,7 +87,11 @@ pub fn start(
     let run = Run::start_first(tracefs, &journals, plans, &command, wanted).and_then(|mut run| {
         if let Some(programs) = programs {
             programs.warm_up(tracefs, &journals, &measurement.query, run.plan());
-            run.set_programs(Box::new(programs));
+            let helpers = match measurement.query.counts_self {
+                true => Vec::new(),
+                false => threads::own(),
+            };
+            run.set_programs(Box::new(programs), helpers);
         }
         // Before the triggers count, since the measurement causes hits. If it fails, the cost stays
         // unknown.

@@ -13,13 +13,11 @@ use rhist_core::run::Run;
 use rhist_core::run::Wanted;
 use rhist_core::table::Place;
 use rhist_core::table::ProgramNames;
+use rhist_core::table::Text;
 use rhist_core::tracefs::Tracefs;
 use rhist_feeder::FeederThread;
 use rhist_feeder::Names;
 use rhist_feeder::Settings;
-
-/// Longest wait for names at the end of a run.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Longest time for which stacks are taken before a run begins.
 const WARM_UP: Duration = Duration::from_millis(1500);
@@ -35,12 +33,14 @@ const STEP: Duration = Duration::from_millis(20);
 pub struct Programs {
     thread: FeederThread,
     names: Names,
+    is_quiet: bool,
 }
 
 impl Programs {
     /// Starts the thread, if a plan takes stacks of programs. Without the rights to, tells it: then
-    /// stacks end early, and functions are numbers.
-    pub fn start(tracefs: &Tracefs, plan: &Plan) -> Option<Self> {
+    /// stacks end early, and functions are numbers. Unless it is to be quiet, tells at its end which
+    /// files it could not read.
+    pub fn start(tracefs: &Tracefs, plan: &Plan, is_quiet: bool) -> Option<Self> {
         if !plan.has_programs() {
             return None;
         }
@@ -51,7 +51,11 @@ impl Programs {
         };
         let folder = tracefs.user_objects();
         match FeederThread::start(&folder, settings) {
-            Ok(thread) => Some(Self { thread, names }),
+            Ok(thread) => Some(Self {
+                thread,
+                names,
+                is_quiet,
+            }),
             Err(error) => {
                 say!(
                     "rhist: stacks of programs have neither rules nor names: {}: {error}",
@@ -95,10 +99,20 @@ impl Programs {
 /// without names.
 impl ProgramNames for Programs {
     fn name(&self, place: Place) -> String {
-        self.names.function(place.object, place.offset, place.is_exact)
+        let shown = self.names.function(place.object, place.offset, place.is_exact);
+        // Whatever shows it escapes it.
+        Text::shown(&shown).to_lossy()
     }
 
-    fn settle(&self) {
-        self.thread.settle(PATIENCE);
+    fn settle(&self, most: Duration) {
+        self.thread.settle(most);
+    }
+}
+
+impl Drop for Programs {
+    fn drop(&mut self) {
+        if !self.is_quiet {
+            self.thread.failures().iter().for_each(|why| say!("rhist: {why}"));
+        }
     }
 }

@@ -158,7 +158,7 @@ fn files_without_functions_and_code_without_files() {
     assert_eq!(names.frame(1, 0, true), format!("{program}+0x0"));
     assert_eq!(names.frame(2, 0x77, false), "compiler+0x77");
     assert_eq!(names.frame(99, 0x12, false), "[memory of 1]+0x12");
-    assert_eq!(names.frame(12, 0x9a1d, false), "12+0x9a1d");
+    assert_eq!(names.frame(12, 0x9a1d, false), "[object 12]+0x9a1d");
 }
 
 /// The module's `image` does not lead to the file, so its name is the one that a process has mapped
@@ -275,7 +275,7 @@ fn names_wait_for_a_hit() {
     thread.settle(PATIENCE);
     // A hit may come soon, but need not.
     assert!((2..20).contains(&begin.elapsed().as_secs()));
-    assert_eq!(names.frame(1, 0, true), "1+0x0");
+    assert_eq!(names.frame(1, 0, true), "[object 1]+0x0");
     symlink(&path, tracing.at(1, "image")).unwrap();
     tracing.list(&[(1, "rules,readable")]);
     wait_until(|| names.frame(1, 0, true) == "libc.so.6+0x0");
@@ -287,7 +287,7 @@ fn names_wait_for_a_hit() {
 fn a_reader_of_names_is_not_trusted() {
     let shown = "a\\u{1b}b+0x1";
     for (script, why, frame) in [
-        ("exit 0", "the reader made no table", "1+0x1"),
+        ("exit 0", "the reader made no table", "[object 1]+0x1"),
         ("printf RUN1", "the reader made no table", "UN1+0x1"),
         ("printf '\\003a\\033b'", "the reader made no table", shown),
         ("printf '\\003a\\033bRUN1'", "the reader made no table", shown),
@@ -381,7 +381,7 @@ fn names_when_a_number_changes_its_object() {
             "object 1 (device 8:1, inode 77): names: no"
         ]
     );
-    assert_eq!(names.frame(1, 0, true), "1+0x0");
+    assert_eq!(names.frame(1, 0, true), "[object 1]+0x0");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 //! Clauses that several triggers have.
 
+use super::measure::USTACK;
 use super::measure::split_key;
 use super::options::Asked;
 use super::options::Options;
@@ -32,8 +33,8 @@ const MOST: u32 = 131_072;
 const START_IDLE: Idle = Idle::HOUR;
 
 /// Names of keys whose values come and go: short ones of recipes, and fields.
-const PASSING: [&str; 10] = [
-    "pid", "tid", "file", "filename", "address", "port", "lport", "sport", "dport", "lock",
+const PASSING: [&str; 11] = [
+    "pid", "tid", "file", "filename", "address", "port", "lport", "sport", "dport", "lock", USTACK,
 ];
 
 /// Field of the synthetic event that carries the time.

@@ -18,8 +18,8 @@ use crate::tracefs::Tracefs;
 const NAMES: [&str; 2] = ["cgroup", "container"];
 
 /// Names in `--by` for the control group of the task that a measure is about, for its container,
-/// and, if it is the running task, for the stack of its program, with the keys that they stand for.
-/// None if the measure is about no task.
+/// and, if it is the running task, for the stacks of the kernel and of its program, with the keys
+/// that they stand for. Without names that the measure has itself; none if it is about no task.
 pub fn task_keys(measure: &Measure) -> impl Iterator<Item = (&'static str, String)> + use<> {
     let task = task(measure);
     let is_running = task.as_deref() == Some(RUNNING);
@@ -27,7 +27,17 @@ pub fn task_keys(measure: &Measure) -> impl Iterator<Item = (&'static str, Strin
         RUNNING => Some((name, format!("common_{name}"))),
         task => Some((name, format!("{task}.{name}"))),
     });
-    groups.chain(is_running.then(|| ("ustack", USTACK.to_owned())))
+    let stacks = [("stack", "common_stacktrace"), ("ustack", USTACK)];
+    let stacks = stacks.into_iter().filter(move |_| is_running);
+    let own: Vec<String> = measure.keys.keys().cloned().collect();
+    groups
+        .chain(stacks.map(|(name, key)| (name, key.to_owned())))
+        .filter(move |(name, _)| !own.iter().any(|own| own == name))
+}
+
+/// Returns whether a measure is about the running task.
+pub(crate) fn is_about_running(measure: &Measure) -> bool {
+    task(measure).as_deref() == Some(RUNNING)
 }
 
 /// Adds these names to the keys of a measure, unless a key or a field of an event is called so.
@@ -99,6 +109,14 @@ pub(super) fn filter(pid: &str, path: &str) -> Result<String, Error> {
     Ok(format!("common_cgroup ~ \"{path}\""))
 }
 
+/// Why histograms lack stacks of programs, and how to have them.
+pub(crate) fn why_without_programs(tracefs: &Tracefs) -> (&'static str, &'static str) {
+    match has_dist(tracefs) {
+        true => ("this module takes no stacks of programs", "load a newer one"),
+        false => ("C's histograms have no stacks of programs", "use rhist's"),
+    }
+}
+
 /// Takes the stacks of programs out of a recipe's keys, where no histogram has them. Returns a note
 /// if any was.
 ///
@@ -110,14 +128,11 @@ pub(super) fn without_programs(
     measure: &mut Measure,
     options: &Options,
 ) -> Result<Option<String>, Error> {
-    let why = match has_dist(tracefs) {
-        true => "this module takes no stacks of programs",
-        false => "C's histograms have no stacks of programs",
-    };
+    let (why, instead) = why_without_programs(tracefs);
     let is_program = |name: &String| measure.keys.get(name).unwrap_or(name) == USTACK;
     let is_kept = |point: &Point| point.keep.values().any(|field| field == USTACK);
     if measure.start.iter().any(is_kept) || options.by.is_some() && measure.by.iter().any(is_program) {
-        return Err(Error::Impossible(format!("{why}: load a newer rhist")));
+        return Err(Error::Impossible(format!("{why}: {instead}")));
     }
     let mut by = measure.by.clone();
     by.retain(|name| !is_program(name));
@@ -176,7 +191,7 @@ mod tests {
         let mut own = measure(None, None);
         own.probes = vec!["p:{group}/x do_it cgroup=+8(%di):u64".to_owned()];
         add_names(&tracefs, &mut own);
-        assert_eq!(own.keys.keys().collect::<Vec<_>>(), ["container", "ustack"]);
+        assert_eq!(own.keys.keys().collect::<Vec<_>>(), ["container", "stack", "ustack"]);
         // A key of the recipe with this name stays.
         let mut own = measure(None, None);
         own.keys.insert("cgroup".to_owned(), "next_prio".to_owned());
@@ -245,16 +260,16 @@ mod tests {
         };
         let (root, rhist) = fixture::tracefs(true);
         let (_c_root, c) = fixture::tracefs(false);
-        for (tracefs, why) in [
-            (&rhist, "this module takes no stacks of programs"),
-            (&c, "C's histograms have no stacks of programs"),
+        for (tracefs, why, instead) in [
+            (&rhist, "this module takes no stacks of programs", "load a newer one"),
+            (&c, "C's histograms have no stacks of programs", "use rhist's"),
         ] {
             let (text, notes, has_programs) = plan(tracefs, None).unwrap();
             assert!(text.starts_with("hist:keys=common_cpu") && !has_programs, "{text}");
             assert_eq!(notes, [format!("{why}, so they are left out")]);
             for by in [&["ustack"][..], &["cpu", "common_ustack"]] {
                 let error = plan(tracefs, Some(by)).unwrap_err();
-                assert_eq!(error, Error::Impossible(format!("{why}: load a newer rhist")));
+                assert_eq!(error, Error::Impossible(format!("{why}: {instead}")));
             }
         }
         std::fs::create_dir(root.path().join("user_objects")).unwrap();

@@ -17,7 +17,7 @@ use crate::tracefs::format::Format;
 pub(super) const RUNNING: &str = "common_pid";
 
 /// Key that is the stack of the running program.
-pub(super) const USTACK: &str = "common_ustack";
+pub(crate) const USTACK: &str = "common_ustack";
 
 /// Formats of the counted events, of the ones that exist already.
 pub(super) fn formats(tracefs: &Tracefs, measure: &Measure) -> Vec<Format> {

@@ -37,8 +37,11 @@ pub(crate) use commands::TASKS;
 pub(crate) use commands::task_list;
 pub use error::Error;
 pub(crate) use group::add_names as add_task_names;
+pub(crate) use group::is_about_running;
 pub use group::task_keys;
+pub(crate) use group::why_without_programs;
 use measure::RUNNING;
+pub(crate) use measure::USTACK;
 pub use measure::events_of;
 use measure::fill_in;
 use measure::is_there;
@@ -107,6 +110,10 @@ impl Plan {
         if !tracefs.takes_programs() {
             let note = group::without_programs(tracefs, &mut measure, options)?;
             question.notes.extend(note);
+        }
+        if measure.by.iter().any(|name| name == USTACK) && !is_about_running(&measure) {
+            let note = format!("{USTACK} is of the task that runs at the event");
+            question.notes.push(note);
         }
         let mut keys = measure
             .by

@@ -75,6 +75,18 @@ impl Query {
             .chain(measure.end.iter().map(|point| &point.event));
         for format in counted.filter_map(|event| format(event)) {
             for key in &keys {
+                if *key == "ustack" && format.field(key).is_none() {
+                    return Err(Error::other(match tracefs.takes_programs() {
+                        true => {
+                            "--by ustack: these events are about another task than the running one, whose stack is known"
+                                .to_owned()
+                        }
+                        false => {
+                            let (why, instead) = plan::why_without_programs(tracefs);
+                            format!("{why}: {instead}")
+                        }
+                    }));
+                }
                 checked("--by", key, self.check_key(&format, key, measure))?;
             }
         }

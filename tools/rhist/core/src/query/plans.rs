@@ -29,6 +29,11 @@ impl Query {
     /// Considers each alternative whose events exist, the best first.
     pub fn plans(&self, tracefs: &Tracefs, id: &Id) -> Result<Plans, Error> {
         let mut notes = Vec::new();
+        let measure = self.with_events(tracefs)?;
+        if self.measure.programs && !measure.programs {
+            let (why, _) = plan::why_without_programs(tracefs);
+            notes.push(format!("{why}, so they are left out"));
+        }
         let threads = self.threads()?;
         if self.children && threads.is_empty() {
             return Err(Error::other("--children belong to a process: add -p PID"));
@@ -99,7 +104,6 @@ impl Query {
             let others = fixed.into_iter().chain(by_id).collect();
             Ok::<_, plan::Error>(Plans { best, others })
         };
-        let measure = self.with_events(tracefs)?;
         self.check(tracefs, &measure)?;
         let mut plans = ways(&measure);
         for alternative in &measure.alternatives {

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Frame;
 use super::Key;
@@ -34,12 +35,12 @@ pub struct ProgramStack {
 
 /// Source of names for the functions of programs.
 pub trait ProgramNames: fmt::Debug + Send {
-    /// Name of the function at a place, or else of its file with an offset. Printed with
-    /// everything escaped that a terminal would interpret.
+    /// Name of the function at a place, or else of its file with an offset. It may have any
+    /// characters.
     fn name(&self, place: Place) -> String;
 
-    /// Waits a short time for names that are being read.
-    fn settle(&self) {}
+    /// Waits for names that are being read, at most so long.
+    fn settle(&self, _most: Duration) {}
 }
 
 /// Numbers of objects instead of names: `12+0x1a2b3`.

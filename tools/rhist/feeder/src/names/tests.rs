@@ -36,13 +36,13 @@ const LIST: &str = "# number kind device inode generation size changed process s
 fn frames_of_each_kind() {
     let names = Names::default();
     let frame = |object, offset, is_exact| names.frame(object, offset, is_exact);
-    assert_eq!(frame(3, 0x1d, true), "3+0x1d");
+    assert_eq!(frame(3, 0x1d, true), "[object 3]+0x1d");
     let objects = list::parse(LIST);
     names.list(&objects);
-    assert_eq!(frame(3, 0x1d, true), "3+0x1d");
+    assert_eq!(frame(3, 0x1d, true), "[object 3]+0x1d");
     assert_eq!(frame(5, 0x12, false), "[memory of 77]+0x12");
-    assert_eq!(frame(6, 0x12, false), "6+0x12");
-    assert_eq!(frame(12, 0x9a1d, false), "12+0x9a1d");
+    assert_eq!(frame(6, 0x12, false), "[object 6]+0x12");
+    assert_eq!(frame(12, 0x9a1d, false), "[object 12]+0x9a1d");
     names.set_base_name(&objects[1], b"libc.so.6");
     assert_eq!(frame(3, 0x1d, true), "libc.so.6+0x1d");
     assert!(names.set_table(&objects[1], table(&[*b"puts", *b"gets"])));
@@ -90,12 +90,12 @@ fn another_object_with_the_same_number() {
     assert!(names.set_table(&before[1], table(&[*b"main"])));
     let now = list::parse(&LIST.replace(" 123 ", " 124 "));
     names.list(&now);
-    assert_eq!(names.frame(3, 0, true), "3+0x0");
+    assert_eq!(names.frame(3, 0, true), "[object 3]+0x0");
     assert!(names.has(&now[1]) && !names.has(&before[1]));
     // A child that began before.
     names.set_base_name(&before[1], b"sh");
     assert!(names.set_table(&before[1], table(&[*b"main"])));
-    assert_eq!(names.frame(3, 0, true), "3+0x0");
+    assert_eq!(names.frame(3, 0, true), "[object 3]+0x0");
 }
 
 #[test]
