@@ -13,33 +13,26 @@ use super::axis::Segment;
 use super::bars::name;
 use super::facts;
 use super::first_dist;
+use super::flame_difference::flame_difference;
+use super::has_stacks;
+use super::side::Side;
 use super::svg::GREY;
 use super::svg::Svg;
 use super::svg::clipped;
 use crate::question::Question;
 use crate::table::Dist;
-use crate::table::Table;
 
 const WIDTH: f64 = 960.0;
 
 /// Limit of keys shown.
 const MAX_KEYS: usize = 30;
 
-/// One of two recordings.
-pub struct Side<'a> {
-    /// Name in the legend.
-    pub name: &'a str,
-    /// Sum of all intervals.
-    pub table: &'a Table,
-    /// Duration in seconds.
-    pub seconds: f64,
-}
-
-/// Draws the change from `a` to `b`: shares of the distributions, or rates of keys without a
-/// distribution.
+/// Draws the change from `a` to `b`: a flame graph of stacks, otherwise shares of the
+/// distributions, or rates of keys without a distribution.
 pub fn difference(question: &Question, a: &Side<'_>, b: &Side<'_>) -> String {
     let totals = [a, b].map(|side| side.table.total());
     match totals.each_ref().map(first_dist) {
+        _ if has_stacks(a.table) || has_stacks(b.table) => flame_difference(question, a, b),
         [Some(dist_a), Some(dist_b)] => dists(question, [(a, dist_a), (b, dist_b)]),
         _ => rates(question, [a, b]),
     }

@@ -3,26 +3,33 @@
 //! Pictures in SVG: bars, heat maps, flame graphs, differences, and screens of a terminal.
 //!
 //! They need neither scripts nor style sheets, and their colours are visible on white and on black.
-//! A picture has at most some ten thousand shapes, whatever the table contains.
+//! Only flame graphs have a script, to zoom and search. A picture has at most some ten thousand
+//! shapes, whatever the table contains.
 
 mod axis;
 mod bars;
 mod difference;
 mod flame;
+mod flame_difference;
+mod function;
 mod heat_map;
 mod screen;
+mod side;
 mod svg;
+mod tree;
+mod zoom;
 
 pub use bars::bars;
 pub use bars::keys;
-pub use difference::Side;
 pub use difference::difference;
 pub use flame::flame;
+pub use function::function;
 pub use heat_map::heat_map;
 pub use screen::Cell;
 pub use screen::Ink;
 pub use screen::Style;
 pub use screen::screen;
+pub use side::Side;
 
 use crate::quantity::Quantity;
 use crate::quantity::things;
@@ -38,12 +45,16 @@ use svg::Svg;
 /// Draws the picture that suits a table: a flame graph of stacks, bars of a distribution, or bars
 /// of keys.
 pub fn of(question: &Question, table: &Table) -> String {
-    let has_stack = |row: &Row| row.keys.iter().any(|key| matches!(key, Key::Stack(_)));
     match first_dist(&table.total()) {
-        _ if table.rows.iter().any(has_stack) => flame(question, table),
+        _ if has_stacks(table) => flame(question, table),
         Some(dist) => bars(question, dist),
         None => keys(question, table),
     }
+}
+
+fn has_stacks(table: &Table) -> bool {
+    let is_stack = |key: &Key| matches!(key, Key::Stack(_));
+    table.rows.iter().any(|row| row.keys.iter().any(is_stack))
 }
 
 /// The first distribution of a row.

@@ -82,6 +82,32 @@ impl Svg {
         ));
     }
 
+    /// Adds such a rectangle with the attribute `data-span`: the first number, and the difference
+    /// to the last one.
+    pub fn spanned(&mut self, [x, y, width, height]: [f64; 4], colour: &str, [from, size]: [u64; 2], title: &str) {
+        let title = escaped(title);
+        self.add(format_args!(
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{colour}\" \
+             data-span=\"{from} {size}\"><title>{title}</title></rect>\n"
+        ));
+    }
+
+    /// Begins a group of elements with this class.
+    pub fn begin_group(&mut self, class: &str) {
+        self.add(format_args!("<g class=\"{class}\">\n"));
+    }
+
+    /// Ends the group that was begun last.
+    pub fn end_group(&mut self) {
+        self.add(format_args!("</g>\n"));
+    }
+
+    /// Adds a style sheet and a script, which are text of our own.
+    pub fn script(&mut self, style: &str, script: &str) {
+        let script = script.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        self.add(format_args!("<style>{style}</style>\n<script>\n{script}</script>\n"));
+    }
+
     /// Adds rectangles of one colour, without titles.
     pub fn rectangles(&mut self, rectangles: &[[f64; 4]], colour: &str, opacity: f64) {
         if rectangles.is_empty() {
@@ -130,7 +156,11 @@ impl Svg {
 
 /// Truncates a text to this width.
 pub fn clipped(text: &str, width: f64) -> String {
-    let count = ((width / CHARACTER) as usize).min(MAX_CHARACTERS);
+    shortened(text, ((width / CHARACTER) as usize).min(MAX_CHARACTERS))
+}
+
+/// Truncates a text to this number of characters.
+pub fn shortened(text: &str, count: usize) -> String {
     match text.char_indices().nth(count) {
         None => text.to_owned(),
         Some(_) => text.chars().take(count.saturating_sub(1)).chain(['…']).collect(),

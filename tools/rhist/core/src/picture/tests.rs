@@ -90,6 +90,42 @@ fn stack(names: &str) -> Key {
     Key::Stack(names.split(';').rev().map(frame).collect())
 }
 
+/// Hits of stacks.
+fn hits(stacks: &[(&str, u64)]) -> Table {
+    let rows = stacks
+        .iter()
+        .map(|(names, hits)| row(vec![stack(names)], *hits, vec![]));
+    table(&["stack"], rows.collect(), None)
+}
+
+/// Two stacks of `a` are in `b`, too, of which one has the same share.
+fn flame_difference() -> String {
+    let a = hits(&[
+        ("entry;read;copy", 40),
+        ("entry;read;lock;spin", 30),
+        ("entry;write", 20),
+        ("idle;halt", 10),
+    ]);
+    let b = hits(&[("entry;read;copy", 80), ("entry;write", 100), ("entry;poll", 20)]);
+    let side = |name, table| Side {
+        name,
+        table,
+        seconds: 60.0,
+    };
+    difference(&question(), &side("before.jsonl", &a), &side("after.jsonl", &b))
+}
+
+/// Title, colour and width of each box of a flame graph.
+fn boxes(svg: &str) -> Vec<(String, String, f64)> {
+    let boxes = svg.split("<rect ").skip(1).filter(|part| part.contains("data-span"));
+    let part = |text: &str, from: &str, to: &str| text.split_once(from).unwrap().1.split_once(to).unwrap().0.to_owned();
+    let parts = boxes.map(|text| {
+        let width = part(text, " width=\"", "\"").parse().unwrap();
+        (part(text, "<title>", "</title>"), part(text, "fill=\"", "\""), width)
+    });
+    parts.collect()
+}
+
 /// One picture of each kind, with typical contents.
 fn pictures() -> Vec<(&'static str, String)> {
     let question = question();
@@ -186,10 +222,11 @@ fn pictures() -> Vec<(&'static str, String)> {
                 &side("after.jsonl", &comms(2)),
             ),
         ),
+        ("flame_difference", flame_difference()),
         ("empty bars", bars(&question, &Dist::default())),
         ("empty keys", keys(&question, &Table::default())),
         ("empty heat map", heat_map(&question, &[])),
-        ("empty flame", flame(&question, &Table::default())),
+        ("empty flame", flame(&question, &table(&["stack"], vec![], None))),
     ]
 }
 
@@ -242,8 +279,124 @@ fn a_picture_is_what_it_was() {
     let pictures = pictures();
     for of in ["keys", "flame", "screen"] {
         let (_, svg) = pictures.iter().find(|(name, _)| *name == of).unwrap();
-        insta::assert_snapshot!(of, svg);
+        let shapes = svg.split_once("<style>").map_or(svg.as_str(), |(shapes, _)| shapes);
+        insta::assert_snapshot!(of, shapes);
     }
+}
+
+#[test]
+fn only_flame_graphs_have_a_script() {
+    for (name, svg) in pictures() {
+        let [style, script] = ["style", "script"].map(|tag| {
+            let (_, rest) = svg.split_once(&format!("<{tag}>"))?;
+            rest.split_once(&format!("</{tag}>"))
+        });
+        let is_flame = name.starts_with("flame");
+        assert_eq!((style.is_some(), script.is_some()), (is_flame, is_flame), "{name}");
+        if let (Some((style, _)), Some((script, rest))) = (style, script) {
+            assert_eq!(rest, "\n</svg>\n");
+            assert!(style.len() + script.len() < 5_000, "{} {}", style.len(), script.len());
+            for outside in ["http", "url(", "import", "eval", "Function(", "innerHTML", "fetch"] {
+                assert!(!style.contains(outside) && !script.contains(outside), "{outside}");
+            }
+            // It has the lengths of the picture.
+            let lengths = format!(
+                "margin = {MARGIN}, room = {}, character = {};",
+                1200.0 - 2.0 * MARGIN,
+                svg::CHARACTER
+            );
+            assert!(script.contains(&lengths), "{lengths}");
+        }
+    }
+}
+
+#[test]
+fn names_in_a_flame_are_text() {
+    let long = "x".repeat(10_000);
+    let names = [
+        "</script><script>alert(1)</script>",
+        "a\" onclick=\"b",
+        "' & \u{1b}[2J",
+        "]]>",
+        &long,
+    ];
+    let svg = flame(&question(), &hits(&[(&names.join(";"), 3)]));
+    assert!(is_well_formed(&svg), "{svg}");
+    assert_eq!(
+        (svg.matches("<script>").count(), svg.matches("</script>").count()),
+        (1, 1)
+    );
+    let titles: Vec<_> = boxes(&svg).into_iter().map(|(title, ..)| title).collect();
+    assert_eq!(
+        titles[1],
+        "&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;: 3, 100.0 %"
+    );
+    assert_eq!(titles[3], "' &amp; \\u{1b}[2J: 3, 100.0 %");
+    assert_eq!(titles[5], "x".repeat(479) + "…: 3, 100.0 %");
+}
+
+#[test]
+fn functions_of_a_flame_have_no_offset_and_ends_are_grey() {
+    let stacks = [
+        "operator+(A)+0x1/0x20;f+0x1/0x20",
+        "operator+(A)+0x9/0x20;f+0x8/0x20",
+        "(no rules);(a)::b()",
+    ];
+    let rows = stacks
+        .map(|names| row(vec![text("(sd-pam)"), stack(names)], 1, vec![]))
+        .to_vec();
+    let boxes = boxes(&flame(&question(), &table(&["comm", "stack"], rows, None)));
+    let shown: Vec<_> = boxes
+        .iter()
+        .map(|(title, colour, _)| (title.split_once(": ").unwrap().0, colour == "#b8b8b8"))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            ("all", false),
+            ("(sd-pam)", false),
+            ("(no rules)", true),
+            ("(a)::b()", false),
+            ("operator+(A)", false),
+            ("f", false)
+        ]
+    );
+}
+
+/// A program's stack is below the kernel's, if it is the key before it.
+#[test]
+fn stacks_of_a_row_are_on_top_of_each_other() {
+    let keys = vec![stack("main;read"), stack("entry;vfs_read"), text("sed")];
+    let rows = vec![row(keys, 1, vec![])];
+    let boxes = boxes(&flame(&question(), &table(&["ustack", "stack", "comm"], rows, None)));
+    let names = boxes.iter().map(|(title, ..)| title.split_once(": ").unwrap().0);
+    assert_eq!(
+        names.collect::<Vec<_>>(),
+        ["all", "sed", "main", "read", "entry", "vfs_read"]
+    );
+}
+
+#[test]
+fn a_difference_of_stacks_has_both_numbers() {
+    let boxes = boxes(&flame_difference());
+    let shown = boxes
+        .iter()
+        .map(|(title, colour, width)| format!("{colour} {width:6} {title}"));
+    insta::assert_snapshot!(shown.collect::<Vec<_>>().join("\n"), @r##"
+    #ececec 1167.5 all: A 100, 100.0 %; B 200, 100.0 %; +0.0 points
+    #edbbb7 1167.5 entry: A 90, 90.0 %; B 200, 100.0 %; +10.0 points
+    #edbbb7  116.3 poll: A 0, 0.0 %; B 20, 10.0 %; +10.0 points
+    #5490e8  466.7 read: A 70, 70.0 %; B 80, 40.0 %; -30.0 points
+    #ececec  466.7 copy: A 40, 40.0 %; B 80, 40.0 %; +0.0 points
+    #ee5a4c  583.5 write: A 20, 20.0 %; B 100, 50.0 %; +30.0 points
+    #ececec  466.7 only in A: A 40, 40.0 %, in stacks that B lacks
+    #ececec  349.9 entry: A 30, 30.0 %, in stacks that B lacks
+    #ececec  349.9 read: A 30, 30.0 %, in stacks that B lacks
+    #5490e8  349.9 lock: A 30, 30.0 %, in stacks that B lacks
+    #5490e8  349.9 spin: A 30, 30.0 %, in stacks that B lacks
+    #5490e8  116.3 idle: A 10, 10.0 %, in stacks that B lacks
+    #5490e8  116.3 halt: A 10, 10.0 %, in stacks that B lacks
+    "##);
 }
 
 /// The texts of the pictures without a snapshot.
@@ -324,6 +477,11 @@ proptest! {
     fn flames_of_anything_are_bounded(names in vec(vec("\\PC{0,3}|[a-c]", 0..150), 0..12)) {
         let stack = |names: &Vec<String>| row(vec![stack(&names.join(";"))], u64::MAX, vec![]);
         let svg = flame(&question(), &table(&["stack"], names.iter().map(stack).collect(), None));
+        prop_assert!(svg.len() < 8 << 20 && is_well_formed(&svg), "{}", svg.len());
+        let tables = [names.get(1..).unwrap_or_default(), &names]
+            .map(|names| table(&["stack"], names.iter().map(stack).collect(), None));
+        let side = |table| Side { name: "a", table, seconds: 0.0 };
+        let svg = difference(&question(), &side(&tables[0]), &side(&tables[1]));
         prop_assert!(svg.len() < 8 << 20 && is_well_formed(&svg), "{}", svg.len());
     }
 }
