@@ -79,6 +79,10 @@ pub enum Command {
     /// Show a recording
     Report(report::Args),
     /// Compare two recordings
+    ///
+    /// Of stacks, --format svg draws a flame graph of B, in which functions with a larger share
+    /// than in A are red, and with a smaller one blue; below it are stacks that only A has.
+    /// --format folded prints the hits of each stack in A and in B, as difffolded.pl does.
     Diff(diff::Args),
     /// List events, runs or recipes
     Ls(ls::Args),

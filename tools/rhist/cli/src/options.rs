@@ -122,7 +122,7 @@ const KNOWN: [(&str, Known); 18] = [
     (
         "diff",
         Known {
-            formats: &[Format::Text, Format::Json, Format::Svg],
+            formats: MEASURES.formats,
             quiet: true,
             ..NOTHING
         },

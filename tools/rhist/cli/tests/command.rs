@@ -90,7 +90,7 @@ fn record(path: &Path, seconds: u64, hits: u64) {
 }
 
 /// Command lines that print something, in a folder with the recording `a`.
-const PRINTING: [&str; 20] = [
+const PRINTING: [&str; 21] = [
     "--help",
     "--version",
     "runqlat --help",
@@ -109,6 +109,7 @@ const PRINTING: [&str; 20] = [
     "report a --format svg",
     "diff a a",
     "diff a a --format json",
+    "diff a a --format folded",
     "diff a a --format svg",
     "top --replay a --batch",
 ];
@@ -393,7 +394,7 @@ fn options_that_a_command_does_not_know() {
         ("push runqlat", "dry-run keep quiet"),
         (&push, "quiet"),
         ("report a", "quiet text json folded svg"),
-        ("diff a a", "quiet text json svg"),
+        ("diff a a", "quiet text json folded svg"),
         ("ls recipes", "text json"),
         ("ls runs", "text json"),
         ("ls events", "text json"),

@@ -16,6 +16,7 @@ use rhist_core::question::Question;
 use rhist_core::recording::Writer;
 use rhist_core::table::Column;
 use rhist_core::table::Dist;
+use rhist_core::table::Frame;
 use rhist_core::table::Key;
 use rhist_core::table::Row;
 use rhist_core::table::Table;
@@ -227,6 +228,73 @@ fn differences() {
     assert_eq!(p99["n"], serde_json::json!([12, 15]));
     let svg = printed(folder, &["diff", "--format", "svg", "before.jsonl", "after.jsonl"]);
     assert!(svg.starts_with("<svg ") && svg.contains("after.jsonl: "));
+    assert_eq!(
+        printed(folder, &["diff", "--format", "folded", "before.jsonl", "after.jsonl"]),
+        "awk 360 450\nsed 1471 1842\n"
+    );
+}
+
+/// A recording of as many seconds as are needed, with these stacks and hits in each.
+fn record_stacks(folder: &Path, name: &str, stacks: &[(&str, u64)]) {
+    let mut writer = Writer::create(&folder.join(name), &question()).unwrap();
+    let frame = |name: &str| Frame {
+        address: None,
+        symbol: Some(name.to_owned()),
+    };
+    let rows = stacks.iter().map(|(names, hits)| Row {
+        keys: [Key::Stack(names.split(';').rev().map(frame).collect())].into(),
+        hits: *hits,
+        ..Row::default()
+    });
+    let rows: Vec<Row> = rows.collect();
+    for second in 0..6 {
+        let interval = Interval {
+            from: time(second),
+            to: time(second + 1),
+            delta: Table {
+                keys: vec![Column {
+                    name: "stack".to_owned(),
+                    ..Column::default()
+                }],
+                rows: rows.clone(),
+                time: time(second + 1),
+                ..Table::default()
+            },
+            events: 100,
+            ..Interval::default()
+        };
+        writer.append(&interval, &Names::elsewhere()).unwrap();
+    }
+}
+
+/// The same functions are compared wherever they call from.
+#[test]
+fn differences_of_stacks() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let before = [
+        ("main+0x9/0x40;read+0x8/0x90", 40),
+        ("main+0x2f/0x40;operator+(A, B)+0x10/0x20", 10),
+    ];
+    record_stacks(folder, "before.jsonl", &before);
+    record_stacks(
+        folder,
+        "after.jsonl",
+        &[("main+0x11/0x50;read+0x8/0x90", 30), ("main+0x19/0x50;write", 10)],
+    );
+    let diff = |format| printed(folder, &["diff", "--format", format, "before.jsonl", "after.jsonl"]);
+    assert_eq!(
+        diff("folded"),
+        "main;operator+(A, B) 60 0\nmain;read 240 180\nmain;write 0 60\n"
+    );
+    let svg = diff("svg");
+    for title in [
+        "main: A 300, 100.0 %; B 240, 100.0 %; +0.0 points",
+        "write: A 0, 0.0 %; B 60, 25.0 %; +25.0 points",
+        "operator+(A, B): A 60, 20.0 %, in stacks that B lacks",
+    ] {
+        assert!(svg.contains(&format!("<title>{title}</title>")), "{title}: {svg}");
+    }
 }
 
 /// Of two recordings of the same numbers, the kernel has cut the intervals of one.
@@ -286,7 +354,7 @@ fn what_is_wrong_gets_a_sentence() {
         &["report", "--format", "folded", "damaged.jsonl"],
         &["diff", "before.jsonl", "short.jsonl"],
         &["diff", "before.jsonl", "hist"],
-        &["diff", "--format", "folded", "before.jsonl", "after.jsonl"],
+        &["diff", "--format", "csv", "before.jsonl", "after.jsonl"],
     ];
     let said = lines.map(|line| format!("$ rhist {}\n{}", line.join(" ").escape_debug(), printed(folder, line)));
     assert_snapshot!("errors", said.join("\n"));

@@ -3,7 +3,6 @@
 //! `rhist diff`: compares two recordings.
 
 use std::io;
-use std::io::Write;
 use std::path::Path;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,8 +11,6 @@ use anyhow::anyhow;
 use rhist_core::compare;
 use rhist_core::compare::Sample;
 use rhist_core::names::Names;
-use rhist_core::picture;
-use rhist_core::picture::Side;
 use rhist_core::question::Question;
 use rhist_core::recording::Reader;
 
@@ -37,30 +34,15 @@ pub struct Args {
 /// Compares two recordings, and prints the differences.
 pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     let [a, b] = [&args.a, &args.b];
-    let (question_a, sample_a, _) = read(a, common.quiet)?;
-    let (question_b, sample_b, names) = read(b, common.quiet)?;
+    let (question_a, sample_a, known_a) = read(a, common.quiet)?;
+    let (question_b, sample_b, known_b) = read(b, common.quiet)?;
     let [name_a, name_b] = [a, b].map(|path| path.to_string_lossy().into_owned());
     compare::check((&question_a, &sample_a), (&question_b, &sample_b))
         .map_err(|why| anyhow!("{} and {} cannot be compared: {why}", a.display(), b.display()))?;
-    let mut out = io::stdout().lock();
-    if common.format() == Format::Svg {
-        let side = |name, sample: &'_ Sample| (name, sample.duration());
-        let [(name_a, seconds_a), (name_b, seconds_b)] = [side(&name_a, &sample_a), side(&name_b, &sample_b)];
-        let a = Side {
-            name: name_a,
-            table: &sample_a.total,
-            seconds: seconds_a,
-        };
-        let b = Side {
-            name: name_b,
-            table: &sample_b.total,
-            seconds: seconds_b,
-        };
-        let svg = picture::difference(&question_b, &a, &b);
-        out.write_all(svg.as_bytes())?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let differences = compare::compare(&sample_a, &sample_b);
+    let differences = match common.format() {
+        Format::Text | Format::Json => compare::compare(&sample_a, &sample_b),
+        Format::Folded | Format::Svg => Vec::new(),
+    };
     let comparison = Comparison {
         names: [&name_a, &name_b],
         questions: [&question_a, &question_b],
@@ -70,13 +52,13 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     };
     let screen = Screen {
         question: &question_b,
-        names: &names,
+        names: &known_b,
         page: Page::of(&io::stdout()),
         format: common.format(),
         by: true,
         quiet: common.quiet,
     };
-    screen.compare(&mut out, &comparison)?;
+    screen.compare(&mut io::stdout().lock(), &known_a, &comparison)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -25,7 +25,9 @@ mod view;
 use std::io;
 use std::io::Write;
 
+use rhist_core::names::Names;
 use rhist_core::picture;
+use rhist_core::picture::Side;
 
 use crate::options::Format;
 
@@ -56,11 +58,27 @@ impl Screen<'_> {
         }
     }
 
-    /// Prints a comparison, as text or JSON. Fails if `out` fails.
-    pub fn compare(&self, out: &mut dyn Write, comparison: &Comparison<'_>) -> io::Result<()> {
+    /// Prints a comparison. `names` belong to the first recording, the names of the screen to the
+    /// second one. Fails if `out` fails.
+    pub fn compare(&self, out: &mut dyn Write, names: &Names, comparison: &Comparison<'_>) -> io::Result<()> {
+        let screens = [&Screen { names, ..*self }, self];
+        let tables = || [0, 1].map(|i| screens[i].labels().named(&comparison.samples[i].total));
         match self.format {
+            Format::Text => comparison_text::print(self, out, comparison),
             Format::Json => comparison_json::print(self, out, comparison),
-            _ => comparison_text::print(self, out, comparison),
+            Format::Folded => {
+                let tables = tables();
+                folded::print_both(out, [0, 1].map(|i| (screens[i], &*tables[i])))
+            }
+            Format::Svg => {
+                let tables = tables();
+                let [a, b] = [0, 1].map(|i| Side {
+                    name: comparison.names[i],
+                    table: &tables[i],
+                    seconds: comparison.samples[i].duration(),
+                });
+                out.write_all(picture::difference(self.question, &a, &b).as_bytes())
+            }
         }
     }
 }

@@ -23,6 +23,21 @@ fn folded() {
 }
 
 #[test]
+fn folded_functions_keep_their_plus() {
+    let folded = Setup {
+        format: Format::Folded,
+        ..BY
+    };
+    let functions = ["operator+(A, B)+0x1d", "foo<a+b>", "main+0x2f/0x90"];
+    let rows = vec![row(vec![stack(&functions)], 7, Vec::new())];
+    let reading = reading(vec![column("stacktrace")], Vec::new(), rows);
+    assert_eq!(
+        total(folded, &question(), &reading),
+        "main;foo<a+b>;operator+(A, B) 7\n"
+    );
+}
+
+#[test]
 fn json() {
     let json = Setup {
         format: Format::Json,
