@@ -3,11 +3,12 @@
 //! Zoom and search in flame graphs, in browsers: one script and a few styles in the picture itself,
 //! which need nothing from outside.
 //!
-//! A click on a box, or Enter, shows it in the whole width, with its callers faint below it. A click
-//! on `reset` or on the outermost box, or Escape, shows all again. `search`, `/` or Ctrl-F asks for
-//! a text or a `/regular expression/`, ignores the case, marks the boxes whose names match, and
-//! shows their share of the weight, in which a match above another one is not counted again. An
-//! empty text ends a search. The Tab key reaches the boxes, and arrows go from one to others.
+//! A click on a box, or Enter, shows it in the whole width, with its callers faint below it. A
+//! click on `reset` or on the outermost box, or Escape, shows all again. `search`, `/` or Ctrl-F
+//! asks for a text or a `/regular expression/`, ignores the case, marks the boxes whose names
+//! match, and shows their share of the weight, in which a match above another one is not counted
+//! again. An empty text ends a search. The Tab key reaches the boxes, and arrows go from one to
+//! others.
 //!
 //! The script takes names from titles of boxes, and writes them as text only. Roles are set by the
 //! script, so without it, the picture is one image, which is all that it is then.
