@@ -20,11 +20,16 @@
  * hit of theirs would walk the stack again, and so on. So one stack at a time is walked in each
  * context: between rhist_user_begin() and rhist_user_end(), another one does not begin.
  */
+#include <linux/bitops.h>
 #include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/fcntl.h>
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/hash.h>
+#include <linux/irqflags.h>
+#include <linux/jiffies.h>
+#include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
 #include <linux/percpu.h>
@@ -106,6 +111,48 @@ static __always_inline bool are_stored(const struct pt_regs *regs)
 
 #endif
 
+/*
+ * Whether memory in user space may be of another program: on x86-64, nmi_uaccess_okay() tells,
+ * which is neither exported nor declared for modules. It is while the kernel changes to another mm,
+ * or has a temporary one, with interrupts off. (In execve() also with interrupts on, where it is
+ * the old program's, as the registers are.)
+ */
+#if defined(CONFIG_X86_64) && !defined(CONFIG_UML)
+#define may_be_of_other()	(irqs_disabled() || in_nmi())
+#else
+#define may_be_of_other()	false
+#endif
+
+/*
+ * A number for the address space of a task: no other one has had it. An mm may be at the address of
+ * an older one, but not in a process that began at the same time and has called execve() as often.
+ * The number of calls is in bits that are the same in all addresses of an mm: the highest 16, and
+ * the lowest. (A task of vfork() has another number for the same address space.)
+ */
+static __always_inline u64 space_of(const struct task_struct *task)
+{
+	return (unsigned long)task->mm ^ ror64(READ_ONCE(task->self_exec_id), 16) ^
+	       READ_ONCE(task->group_leader->start_time) * GOLDEN_RATIO_64;
+}
+
+/*
+ * A number that is the same for two walks of an address space only if no mapping in it has changed
+ * in between; odd if that cannot be said, as somebody is changing one. The lower half is the
+ * sequence count of mmap_lock, which is odd while that is locked for writing. It would be the same
+ * again after 2^31 changes, which take a minute at least: so it counts for 16 seconds at most,
+ * which the upper half counts.
+ */
+static __always_inline u64 mappings_of(struct mm_struct *mm)
+{
+#ifdef CONFIG_PER_VMA_LOCK
+	unsigned int seq;
+
+	if (likely(mmap_lock_speculate_try_begin(mm, &seq)))
+		return seq | (u64)(jiffies >> ilog2(16 * HZ)) << 32;
+#endif
+	return 1;
+}
+
 /* A bit for each context in which a stack is being walked. */
 static DEFINE_PER_CPU(unsigned char, walking);
 
@@ -130,26 +177,25 @@ notrace enum rhist_user_state rhist_user_begin(struct rhist_user *program)
 		return RHIST_USER_NONE;
 	if (is_foreign(regs))
 		return RHIST_USER_FOREIGN;
-	context = 1 << interrupt_context_level();
+	context = interrupt_context_level();
 	contexts = __this_cpu_read(walking);
-	if (contexts & context)
+	if (contexts & 1 << context)
 		return RHIST_USER_NESTED;
 	/* A hit that interrupts this restores it. */
-	__this_cpu_write(walking, contexts | context);
+	__this_cpu_write(walking, contexts | 1 << context);
 	barrier();
-	*program = (struct rhist_user){
-		.ip = instruction_pointer(regs),
-		.sp = user_stack_pointer(regs),
-		.fp = fp_of(regs),
-		.lr = lr_of(regs),
-		.code = CODE,
-		.space = (unsigned long)task->mm,
-		.process = task->tgid,
-		.context = context,
-	};
+	/* One by one: an initializer would zero all of it first. */
+	program->ip = instruction_pointer(regs);
+	program->sp = user_stack_pointer(regs);
+	program->fp = fp_of(regs);
+	program->lr = lr_of(regs);
+	program->code = CODE;
+	program->space = space_of(task);
+	program->mappings = mappings_of(task->mm);
+	program->process = task->tgid;
+	program->context = context;
 	pagefault_disable();
-	/* An NMI may find the memory of another program here: nmi_uaccess_okay(), not exported. */
-	program->reads = rhist_read_user(&word, program->sp, sizeof(word));
+	program->reads = !may_be_of_other() || rhist_read_user(&word, program->sp, sizeof(word));
 	return RHIST_USER_RUNS;
 }
 
@@ -158,7 +204,7 @@ notrace void rhist_user_end(const struct rhist_user *program)
 {
 	pagefault_enable();
 	barrier();
-	__this_cpu_write(walking, __this_cpu_read(walking) & ~program->context);
+	__this_cpu_write(walking, __this_cpu_read(walking) & ~(1 << program->context));
 }
 
 /*
@@ -185,6 +231,50 @@ notrace bool rhist_user_read(const struct rhist_user *program, u64 address, u64 
 fault:
 	user_read_access_end();
 	return false;
+}
+
+/*
+ * A word of the program's memory; 0 if it is not there. While a program is walked whose memory can
+ * be read (@reads), which rhist_user_read() finds out for each word.
+ */
+notrace u64 rhist_user_load(u64 address)
+{
+	const u64 __user *at = (const u64 __user *)address;
+	u64 value;
+
+	if (can_do_masked_user_access())
+		at = masked_user_access_begin(at);
+	else if (!user_read_access_begin(at, sizeof(*at)))
+		return 0;
+	unsafe_get_user(value, at, fault);
+	user_read_access_end();
+	return value;
+fault:
+	user_read_access_end();
+	return 0;
+}
+
+/*
+ * Two words, likewise: at @first and so many bytes above, less than a page. Both are 0 if one of
+ * them is not there.
+ */
+notrace struct rhist_user_words rhist_user_load_two(u64 first, u64 between)
+{
+	const u64 __user *at = (const u64 __user *)first;
+	struct rhist_user_words words;
+
+	/* Nothing is mapped behind the address that is taken for too large ones. */
+	if (can_do_masked_user_access())
+		at = masked_user_access_begin(at);
+	else if (!user_read_access_begin(at, between + sizeof(*at)))
+		return (struct rhist_user_words){};
+	unsafe_get_user(words.first, at, fault);
+	unsafe_get_user(words.second, (const u64 __user *)((unsigned long)at + between), fault);
+	user_read_access_end();
+	return words;
+fault:
+	user_read_access_end();
+	return (struct rhist_user_words){};
 }
 
 /*
@@ -225,6 +315,7 @@ static __always_inline enum rhist_user_kind identify(struct rhist_user_mapping *
 		return RHIST_USER_CHANGING;
 	if (!S_ISREG(from->i_mode))
 		return RHIST_USER_MEMORY;
+	to->inode = (unsigned long)inode;
 	to->identity = (struct rhist_user_file){
 		.inode = from->i_ino,
 		.size = from->i_size,
@@ -233,6 +324,30 @@ static __always_inline enum rhist_user_kind identify(struct rhist_user_mapping *
 		.generation = from->i_generation,
 	};
 	return RHIST_USER_FILE;
+}
+
+/*
+ * Return whether the file with this inode has this size, and this time of the last change of its
+ * data. For an @inode that rhist_user_mapping() has found in a mapping of this address space, if
+ * that was not changed before the hit began: then the inode was in use, and is memory until the hit
+ * ends, with most file systems. Another change of its identity is not noticed. Any context.
+ */
+notrace bool rhist_user_same_file(u64 inode, u64 size, u64 changed_ns)
+{
+#ifdef CONFIG_PER_VMA_LOCK
+	const struct inode *at = (const struct inode *)inode;
+	time64_t sec;
+	loff_t now;
+	u32 nsec;
+
+	__get_kernel_nofault(&now, &at->i_size, loff_t, fault);
+	__get_kernel_nofault(&sec, &at->i_mtime_sec, time64_t, fault);
+	__get_kernel_nofault(&nsec, &at->i_mtime_nsec, u32, fault);
+	return now == size && sec * NSEC_PER_SEC + nsec == changed_ns;
+fault:
+#endif
+	/* Without that lock, no walk knows a mapping of another one. */
+	return false;
 }
 
 /* Look at the mapping of an address. The result may be a mix of several mappings. */

@@ -26,11 +26,16 @@ struct rhist_user {
 	u64 ip, sp, fp, lr;
 	/* The bits of a return address that are its address; the others authenticate it. */
 	u64 code;
-	/* A number for its address space: not to be shown. */
+	/* A number for its address space, which no other one has had: not to be shown. */
 	u64 space;
+	/*
+	 * Another number than in any other walk of that, if a mapping has changed in between. Odd
+	 * if that is not known.
+	 */
+	u64 mappings;
 	/* The number of its process. */
 	u32 process;
-	/* The bit of the context in which it is walked. */
+	/* The context in which it is walked: interrupt_context_level(). */
 	u8 context;
 	/* Its memory can be read in this context. */
 	bool reads;
@@ -66,15 +71,25 @@ struct rhist_user_mapping {
 	u64 offset;
 	/* Of RHIST_USER_FILE. The file itself may be gone. */
 	struct rhist_user_file identity;
+	/* The address of its inode, for rhist_user_same_file(). */
+	u64 inode;
 	struct file *file;
 	/* At @file, a struct file will be until preemption is on: the same one, or another. */
 	bool stays;
+};
+
+/* Words of a program's memory. */
+struct rhist_user_words {
+	u64 first, second;
 };
 
 enum rhist_user_state rhist_user_begin(struct rhist_user *program);
 void rhist_user_end(const struct rhist_user *program);
 enum rhist_user_kind rhist_user_mapping(u64 address, struct rhist_user_mapping *to);
 bool rhist_user_read(const struct rhist_user *program, u64 address, u64 *word);
+u64 rhist_user_load(u64 address);
+struct rhist_user_words rhist_user_load_two(u64 first, u64 between);
+bool rhist_user_same_file(u64 inode, u64 size, u64 changed_ns);
 struct file *rhist_user_hold(const struct rhist_user_mapping *mapping, bool *fits);
 void rhist_user_file_get(struct file *file);
 struct file *rhist_user_file_settle(struct file *file);

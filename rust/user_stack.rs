@@ -89,6 +89,11 @@ impl UserMapping<'_> {
         matches!(self.mapped, Mapped::File { .. }) && self.raw.stays
     }
 
+    /// A number for the inode of its file: see [`UserProgram::is_same_file`]. Not to be shown.
+    pub(crate) fn inode(&self) -> u64 {
+        self.raw.inode
+    }
+
     /// Its contents.
     pub(crate) fn mapped(&self) -> Mapped {
         self.mapped
@@ -98,26 +103,37 @@ impl UserMapping<'_> {
 /// A file to which its owner has a reference, as a number: a multiple of 8, not 0.
 pub(crate) type File = usize;
 
+/// Room for the registers and numbers of a program that is walked.
+pub(crate) struct Room(MaybeUninit<bindings::rhist_user>);
+
+impl Room {
+    /// Empty.
+    #[inline(always)]
+    pub(crate) fn new() -> Self {
+        Self(MaybeUninit::uninit())
+    }
+}
+
 /// The running program, whose stack is being walked: no other one in this context meanwhile.
 ///
 /// # Invariants
 ///
 /// `raw` was filled by `rhist_user_begin()` in this hit.
-pub(crate) struct UserProgram<'a> {
-    raw: bindings::rhist_user,
+pub(crate) struct UserProgram<'a, 'b> {
+    raw: &'b bindings::rhist_user,
     hit: PreemptOff<'a>,
 }
 
-impl<'a> UserProgram<'a> {
-    /// Begins a walk. Any context.
-    pub(crate) fn begin(preempt: PreemptOff<'a>) -> Result<Self, Absence> {
-        let mut raw = MaybeUninit::uninit();
+impl<'a, 'b> UserProgram<'a, 'b> {
+    /// Begins a walk, for which `room` is used. Any context.
+    #[inline(always)]
+    pub(crate) fn begin(preempt: PreemptOff<'a>, room: &'b mut Room) -> Result<Self, Absence> {
         // SAFETY: Preemption is off.
-        match unsafe { bindings::rhist_user_begin(raw.as_mut_ptr()) } {
+        match unsafe { bindings::rhist_user_begin(room.0.as_mut_ptr()) } {
             bindings::rhist_user_state_RHIST_USER_RUNS => Ok(Self {
                 // INVARIANT: The function has filled it.
                 // SAFETY: As above.
-                raw: unsafe { raw.assume_init() },
+                raw: unsafe { room.0.assume_init_ref() },
                 hit: preempt,
             }),
             bindings::rhist_user_state_RHIST_USER_FOREIGN => Err(Absence::Foreign),
@@ -129,7 +145,7 @@ impl<'a> UserProgram<'a> {
 
     /// Its registers when it entered the kernel, or was interrupted.
     pub(crate) fn registers(&self) -> UserRegisters {
-        let bindings::rhist_user { ip, sp, fp, lr, .. } = self.raw;
+        let bindings::rhist_user { ip, sp, fp, lr, .. } = *self.raw;
         UserRegisters {
             ip,
             sp,
@@ -151,9 +167,20 @@ impl<'a> UserProgram<'a> {
         self.raw.process
     }
 
-    /// A number for its address space, which may be used again when that is gone. Not to be shown.
+    /// A number for its address space, which no other one has had. Not to be shown.
     pub(crate) fn space(&self) -> u64 {
         self.raw.space
+    }
+
+    /// Another number than in any other walk of this address space, if one of its mappings has
+    /// changed in between. Odd if that is not known.
+    pub(crate) fn mappings(&self) -> u64 {
+        self.raw.mappings
+    }
+
+    /// The context in which it is walked: 0 a task, 1 a softirq, 2 an interrupt, 3 an NMI.
+    pub(crate) fn context(&self) -> usize {
+        self.raw.context.into()
     }
 
     /// Finds the executable mapping of an address.
@@ -193,8 +220,41 @@ impl<'a> UserProgram<'a> {
         let mut word = 0;
         // SAFETY: The program is walked, by the invariant. The function checks the address, and
         // handles faults.
-        unsafe { bindings::rhist_user_read(&raw const self.raw, address, &raw mut word) }
-            .then_some(word)
+        unsafe { bindings::rhist_user_read(self.raw, address, &raw mut word) }.then_some(word)
+    }
+
+    /// Whether [`UserProgram::load`] can read its memory in this context.
+    #[inline(always)]
+    pub(crate) fn reads(&self) -> bool {
+        self.raw.reads
+    }
+
+    /// A word of its memory; 0 if it is not there. Only if [`UserProgram::reads`]: else it may be
+    /// of another program.
+    #[inline(always)]
+    pub(crate) fn load(&self, address: u64) -> u64 {
+        // SAFETY: The program is walked, by the invariant. The function checks the address, and
+        // handles faults.
+        unsafe { bindings::rhist_user_load(address) }
+    }
+
+    /// Two words, likewise, the second one less than 4 KiB above the first one. Both are 0 if one
+    /// of them is not there.
+    #[inline(always)]
+    pub(crate) fn load_two(&self, first: u64, second: u64) -> (u64, u64) {
+        // SAFETY: As above.
+        let words = unsafe { bindings::rhist_user_load_two(first, second.wrapping_sub(first)) };
+        (words.first, words.second)
+    }
+
+    /// Returns whether a file has this size in bytes, and this time of the last change of its data,
+    /// in nanoseconds since 1970. `inode` is of a mapping that another walk of this address space
+    /// has found, when [`UserProgram::mappings`] was the same number; else it means nothing.
+    #[inline(always)]
+    pub(crate) fn is_same_file(&self, inode: u64, size: u64, changed_ns: u64) -> bool {
+        // SAFETY: The function handles faults, so any address will do. The program is walked, by
+        // the invariant, so page faults are off.
+        unsafe { bindings::rhist_user_same_file(inode, size, changed_ns) }
     }
 
     /// Takes a reference to the file of a mapping, which belongs to the caller then, and returns
@@ -214,10 +274,10 @@ impl<'a> UserProgram<'a> {
     }
 }
 
-impl Drop for UserProgram<'_> {
+impl Drop for UserProgram<'_, '_> {
     fn drop(&mut self) {
         // SAFETY: The walk has begun in this hit, by the invariant, and ends once.
-        unsafe { bindings::rhist_user_end(&raw const self.raw) };
+        unsafe { bindings::rhist_user_end(self.raw) };
     }
 }
 

@@ -60,5 +60,6 @@ pub use record::Record;
 pub use stack::Stack;
 pub use words::{
     words_of,
+    Tail,
     Words, //
 };

@@ -4,7 +4,10 @@
 
 use core::mem::MaybeUninit;
 
-use super::Words;
+use super::{
+    Tail,
+    Words, //
+};
 use crate::limits::STACK_DEPTH;
 
 /// Return addresses, the innermost first, and at most [`STACK_DEPTH`] of them.
@@ -42,6 +45,12 @@ impl Stack {
         for entry in entries {
             self.words.push(entry);
         }
+    }
+
+    /// Appends the entries that `write` pushes: see [`Words::append`].
+    #[inline(always)]
+    pub fn append<T>(&mut self, write: impl FnOnce(&mut Tail<'_>) -> T) -> T {
+        self.words.append(write)
     }
 
     /// Replaces the entries by up to `most` others, the first of which may have to be skipped (see

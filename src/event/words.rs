@@ -54,6 +54,21 @@ impl<const N: usize> Words<N> {
         }
     }
 
+    /// Appends the words that `write` pushes, and returns its result. For many words, this takes
+    /// less time than [`Words::push`].
+    #[inline(always)]
+    pub fn append<T>(&mut self, write: impl FnOnce(&mut Tail<'_>) -> T) -> T {
+        let places = self.words.get_mut(self.len..).unwrap_or_default();
+        let most = places.len();
+        let mut tail = Tail {
+            places: places.iter_mut(),
+        };
+        let result = write(&mut tail);
+        // INVARIANT: The tail has initialized the places that it has left behind.
+        self.len += most - tail.places.len();
+        result
+    }
+
     /// Replaces the words by the words of `text`, truncated if they do not fit; at least one, 0 for
     /// an empty text.
     // In place: returning a new buffer would copy all of it.
@@ -83,6 +98,21 @@ impl<const N: usize> Words<N> {
         // INVARIANT: A slice of numbers is initialized.
         self.len = filled.len();
         Some(())
+    }
+}
+
+/// The unused places of a buffer.
+pub struct Tail<'a> {
+    places: slice::IterMut<'a, MaybeUninit<u64>>,
+}
+
+impl Tail<'_> {
+    /// Appends a word; does nothing if the buffer is full.
+    #[inline(always)]
+    pub fn push(&mut self, word: u64) {
+        if let Some(place) = self.places.next() {
+            place.write(word);
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use crate::{
         self as raw,
         Absence,
         Mapped,
+        Room,
         Unmapped,
         UserMapping,
         UserProgram, //
@@ -16,17 +17,24 @@ use crate::{
     sync::PreemptOff,
     user_stack::{
         End,
+        Era,
         ExecFiles,
         FileIdentity,
+        FileVersion,
         Held,
+        Here,
         Identity,
+        Key,
         Machine,
         Mapping,
+        Near,
         Objects,
         Place,
+        Plain,
         Program,
         Registers,
         Rule,
+        Rulebook,
         Walk,
         Word, //
     },
@@ -53,14 +61,17 @@ impl ExecFiles for KernelFiles {
 }
 
 /// The running program, with the objects that its words name.
-struct Running<'a> {
-    program: UserProgram<'a>,
+struct Running<'a, 'b> {
+    program: UserProgram<'a, 'b>,
     objects: &'a Objects,
+    rules: Rulebook<'a>,
+    era: Era,
+    here: Here,
     preempt: PreemptOff<'a>,
 }
 
-impl<'a> Running<'a> {
-    fn hold(program: &UserProgram<'a>, mapping: &UserMapping<'a>) -> Held {
+impl<'a> Running<'a, '_> {
+    fn hold(program: &UserProgram<'a, '_>, mapping: &UserMapping<'a>) -> Held {
         match program.hold(mapping) {
             // SAFETY: The reference belongs to this function, which gives it away.
             Some((file, fits)) => unsafe { Held::new(file, fits) },
@@ -114,9 +125,37 @@ impl<'a> Running<'a> {
             },
         }
     }
+
+    /// Comes to a mapping that is not known: looks for it in the program's tree.
+    #[inline(never)]
+    fn come_to(&self, address: u64) -> Result<Near, End> {
+        let found = match self.program.mapping(address) {
+            Ok(found) => found,
+            Err(Unmapped::Astray) => return Err(End::Astray),
+            Err(Unmapped::Changing) => return Err(End::Changing),
+        };
+        let mapping = Mapping {
+            begin: found.begin(),
+            end: found.end(),
+            place: self.place(&found),
+        };
+        let version = match found.mapped() {
+            Mapped::File {
+                size, changed_ns, ..
+            } => Some(FileVersion {
+                inode: found.inode(),
+                size,
+                changed_ns,
+            }),
+            Mapped::Memory | Mapped::Vdso => None,
+        };
+        Ok(self
+            .objects
+            .keep(self.here, &self.era, address, &mapping, version))
+    }
 }
 
-impl Program for Running<'_> {
+impl Program for Running<'_, '_> {
     const MACHINE: Machine = match cfg!(CONFIG_ARM64) {
         true => Machine::Arm64,
         false => Machine::X86,
@@ -127,21 +166,41 @@ impl Program for Running<'_> {
         self.program.code()
     }
 
-    fn mapping(&mut self, address: u64) -> Result<Mapping, End> {
-        match self.program.mapping(address) {
-            Ok(mapping) => Ok(Mapping {
-                begin: mapping.begin(),
-                end: mapping.end(),
-                place: self.place(&mapping),
-            }),
-            Err(Unmapped::Astray) => Err(End::Astray),
-            Err(Unmapped::Changing) => Err(End::Changing),
+    #[inline(always)]
+    fn near(&mut self, address: u64) -> Result<Near, End> {
+        let is_same = |file: &FileVersion| {
+            self.program
+                .is_same_file(file.inode, file.size, file.changed_ns)
+        };
+        match self.objects.known(self.here, &self.era, address, is_same) {
+            Some(near) => Ok(near),
+            None => self.come_to(address),
         }
     }
 
     #[inline(always)]
     fn read(&mut self, address: u64) -> Option<u64> {
         self.program.read(address)
+    }
+
+    #[inline(always)]
+    fn loads(&self) -> bool {
+        self.program.reads()
+    }
+
+    #[inline(always)]
+    fn load(&mut self, address: u64) -> u64 {
+        self.program.load(address)
+    }
+
+    #[inline(always)]
+    fn load_two(&mut self, first: u64, second: u64) -> (u64, u64) {
+        self.program.load_two(first, second)
+    }
+
+    #[inline(always)]
+    fn plain(&mut self, key: Key) -> Option<Plain> {
+        self.objects.plain(self.rules, key)
     }
 
     #[inline(always)]
@@ -158,7 +217,8 @@ impl Program for Running<'_> {
 /// Writes the words of the running program's stack to `to`, which is empty: at most `most`, of
 /// which the last one may say how it ended. Counts the end. Any context.
 pub(super) fn take<'a>(objects: &'a Objects, preempt: PreemptOff<'a>, most: usize, to: &mut Stack) {
-    let end = match UserProgram::begin(preempt) {
+    let mut room = Room::new();
+    let end = match UserProgram::begin(preempt, &mut room) {
         Ok(program) => walk(objects, preempt, program, most, to),
         Err(Absence::NoProgram) => End::NoProgram,
         Err(Absence::Foreign) => End::Foreign,
@@ -176,14 +236,22 @@ pub(super) fn take<'a>(objects: &'a Objects, preempt: PreemptOff<'a>, most: usiz
 fn walk<'a>(
     objects: &'a Objects,
     preempt: PreemptOff<'a>,
-    program: UserProgram<'a>,
+    program: UserProgram<'a, '_>,
     most: usize,
     to: &mut Stack,
 ) -> End {
     let registers = program.registers();
+    let Some(rules) = objects.rulebook() else {
+        return End::NoRules;
+    };
+    let era = objects.era(program.space(), program.mappings());
+    let here = Here::new(preempt, program.context());
     let mut running = Running {
         program,
         objects,
+        rules,
+        era,
+        here,
         preempt,
     };
     let mut walk = Walk::new(
@@ -195,11 +263,5 @@ fn walk<'a>(
             lr: registers.lr,
         },
     );
-    for _ in 0..most {
-        match walk.next_word() {
-            Ok(word) => to.extend([word.to_u64()]),
-            Err(end) => return end,
-        }
-    }
-    End::Depth
+    to.append(|to| walk.take(most, |word| to.push(word.to_u64())))
 }

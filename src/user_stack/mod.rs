@@ -10,6 +10,8 @@
 //! Programs, files and rules are not trusted: see `Documentation/user-stacks.rst`.
 
 mod end;
+mod known;
+mod learned;
 mod objects;
 mod rules;
 mod walk;
@@ -17,6 +19,16 @@ mod word;
 
 pub use self::{
     end::End,
+    known::{
+        Era,
+        FileVersion,
+        Here, //
+    },
+    learned::{
+        Key,
+        Plain,
+        Rulebook, //
+    },
     objects::{
         ExecFiles,
         FileIdentity,
@@ -36,6 +48,7 @@ pub use self::{
     },
     walk::{
         Mapping,
+        Near,
         Program,
         Registers,
         Walk, //

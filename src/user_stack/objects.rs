@@ -29,8 +29,19 @@ use kernel::{
 };
 
 use super::{
+    known::Known,
+    learned::Learned,
     End,
+    Era,
+    FileVersion,
+    Here,
+    Key,
+    Mapping,
+    Near,
+    Place,
+    Plain,
     Rule,
+    Rulebook,
     Rules,
     Word, //
 };
@@ -276,6 +287,12 @@ pub struct Objects {
     memories_lost: Atomic<u64>,
     /// For each possible CPU, the stacks that were taken there.
     ends: KVVec<Ends>,
+    /// Mappings that walks know.
+    known: Known,
+    /// Rules that walks know.
+    learned: Learned,
+    /// Number of [eras](Era) that have begun for all mappings.
+    eras: Atomic<u32>,
     /// Bytes of all rules.
     bytes: Atomic<usize>,
     /// Number of changes in the list, other than new objects.
@@ -350,6 +367,9 @@ impl Objects {
             memories: Atomic::new(0),
             memories_lost: Atomic::new(0),
             ends,
+            known: Known::new(cpus.count)?,
+            learned: Learned::new()?,
+            eras: Atomic::new(0),
             bytes: Atomic::new(0),
             changes: Atomic::new(0),
             beats: KBox::pin_init(new_mutex!(beats), GFP_KERNEL)?,
@@ -387,6 +407,57 @@ impl Objects {
         Some(self.base + nth as u32)
     }
 
+    /// Begins a walk of the address space with this number, which no other one has. `mappings` is
+    /// another number than in other walks of that, if one of its mappings has changed in between;
+    /// odd if that is not known. Any context.
+    #[inline(always)]
+    pub fn era(&self, space: u64, mappings: u64) -> Era {
+        // Before slots are looked at.
+        let eras = u64::from(self.eras.acquire());
+        Era {
+            space,
+            number: mappings.wrapping_add(eras << 32),
+        }
+    }
+
+    /// The mapping that an address is in, if a walk of the same era has [kept](Objects::keep) it
+    /// `here`, and `is_same` for the version of its file.
+    #[inline(always)]
+    pub fn known(
+        &self,
+        here: Here,
+        era: &Era,
+        address: u64,
+        is_same: impl FnOnce(&FileVersion) -> bool,
+    ) -> Option<Near> {
+        self.known.find(here, era, address, is_same)
+    }
+
+    /// Keeps the mapping that an address is in, whose place was found in this walk; `version` is
+    /// of its file, if it has one. Returns it, as the walk needs it.
+    pub fn keep(
+        &self,
+        here: Here,
+        era: &Era,
+        address: u64,
+        mapping: &Mapping,
+        version: Option<FileVersion>,
+    ) -> Near {
+        let near = Near::new(mapping, self.key(mapping));
+        let number = match mapping.place {
+            Place::File { object, .. } => object,
+            Place::Memory { mapping, .. } => mapping,
+            Place::Vdso { .. } => Self::VDSO,
+            Place::Unlisted => return near,
+        };
+        // A file that is still to be held is to be met again.
+        let is_met = |slot: &Slot| slot.file.load(Relaxed) > HOLDING;
+        if number == Self::VDSO || self.slot(number).is_some_and(is_met) {
+            self.known.keep(here, era, address, &near, version);
+        }
+        near
+    }
+
     /// Counts an object without a file. `None`: they are too many.
     #[inline(never)]
     fn count_memory(&self) -> Option<()> {
@@ -402,11 +473,16 @@ impl Objects {
     /// The slot of an object with this number, if it exists. Any context.
     #[inline(always)]
     fn slot(&self, number: u32) -> Option<&Slot> {
-        let nth = match number {
-            Self::VDSO => 0,
-            number => number.checked_sub(self.base)? as usize,
-        };
-        self.slots.get(nth)
+        self.slots.get(self.index(number)?)
+    }
+
+    /// The index of that slot.
+    #[inline(always)]
+    fn index(&self, number: u32) -> Option<usize> {
+        match number {
+            Self::VDSO => Some(0),
+            number => Some(number.checked_sub(self.base)? as usize),
+        }
     }
 
     #[inline(never)]
@@ -420,10 +496,55 @@ impl Objects {
 
     /// The rule for the instruction at this offset of an object. `None`: no rules were written for
     /// it. Any context.
-    #[inline(always)]
     pub fn rule(&self, _: PreemptOff<'_>, number: u32, offset: u64) -> Option<Rule> {
-        let rules = self.slot(number)?.rules()?;
-        Some(rules.find(offset))
+        let index = self.index(number)?;
+        let rules = self.slots.get(index)?.rules()?;
+        let known = match (Key::new(index, offset, 1), self.rulebook()) {
+            (Some(key), Some(book)) => book.nth(key),
+            _ => None,
+        };
+        let nth = known.unwrap_or_else(|| rules.find_nth(offset));
+        Some(rules.nth(nth))
+    }
+
+    /// The rule for the instruction with this key, if it is a plain one. Any context.
+    #[inline(always)]
+    pub fn plain(&self, book: Rulebook<'_>, key: Key) -> Option<Plain> {
+        match book.plain(key) {
+            None => self.learn(book, key),
+            plain => plain,
+        }
+    }
+
+    /// Searches for that rule, and keeps it.
+    #[inline(never)]
+    fn learn(&self, book: Rulebook<'_>, key: Key) -> Option<Plain> {
+        if book.nth(key).is_some() {
+            return None;
+        }
+        let (index, offset) = key.parts();
+        let rules = self.slots.get(index)?.rules()?;
+        let nth = rules.find_nth(offset);
+        book.learn(key, rules.nth(nth), nth)
+    }
+
+    /// The rules that walks know. Any context.
+    #[inline(always)]
+    pub fn rulebook(&self) -> Option<Rulebook<'_>> {
+        self.learned.book()
+    }
+
+    /// The key of the first byte of a mapping for [`Objects::plain`]. `None`: it lacks rules, or
+    /// they are not kept.
+    fn key(&self, mapping: &Mapping) -> Option<Key> {
+        let (number, offset) = match mapping.place {
+            Place::File { object, offset } => (object, offset),
+            Place::Vdso { offset } => (Self::VDSO, offset),
+            Place::Memory { .. } | Place::Unlisted => return None,
+        };
+        let index = self.index(number)?;
+        self.slots.get(index)?.rules()?;
+        Key::new(index, offset, mapping.end.checked_sub(mapping.begin)?)
     }
 
     /// Counts a stack that has ended like this. Any context.
@@ -564,6 +685,7 @@ impl Objects {
         }
         self.bytes.store(bytes, Relaxed);
         slot.rules.store(Arc::into_raw(rules).cast_mut(), Release);
+        self.begin_era();
         self.changed();
         Ok(())
     }
@@ -581,7 +703,7 @@ impl Objects {
         if let Some(file) = file_in(slot.file.load(Acquire)) {
             return Some(with(file));
         }
-        Self::want_in(slot);
+        self.want_in(slot);
         None
     }
 
@@ -600,12 +722,20 @@ impl Objects {
     /// Asks hits to hold the file of an object. Task context.
     pub fn want(&self, number: u32) {
         if let Some(slot) = self.find(number) {
-            Self::want_in(slot);
+            self.want_in(slot);
         }
     }
 
-    fn want_in(slot: &Slot) {
-        let _ = slot.file.cmpxchg(UNWANTED, WANTED, Relaxed);
+    fn want_in(&self, slot: &Slot) {
+        if slot.file.cmpxchg(UNWANTED, WANTED, Relaxed).is_ok() {
+            self.begin_era();
+        }
+    }
+
+    /// Has walks forget the mappings that they know, after a slot was set to [`WANTED`], or has got
+    /// rules: a walk that knows a mapping does not look at the slot.
+    fn begin_era(&self) {
+        self.eras.fetch_add(1, Release);
     }
 
     /// Puts the files that have been held for long enough: to be called each second. `between` is
@@ -639,6 +769,9 @@ impl Objects {
             };
             *beats = 0;
             slot.file.store(left, Relaxed);
+            if left == WANTED {
+                self.begin_era();
+            }
             self.changed();
             // SAFETY: The reference belonged to the slot.
             unsafe { self.files.put(put) };

@@ -204,8 +204,19 @@ impl Rules {
 
     /// The rule for the instruction at this offset in the file. Any context: at most 17 steps.
     pub fn find(&self, offset: u64) -> Rule {
-        let nth = self.row(offset).map_or(0, |row| row >> 16);
-        self.rule(nth as usize).unwrap_or(Rule::of(Kind::Gap))
+        self.nth(self.find_nth(offset))
+    }
+
+    /// The number of that rule, for [`Rules::nth`].
+    #[inline(always)]
+    pub(super) fn find_nth(&self, offset: u64) -> usize {
+        self.row(offset).map_or(0, |row| row >> 16) as usize
+    }
+
+    /// The rule with this number. Any context.
+    #[inline(always)]
+    pub(super) fn nth(&self, nth: usize) -> Rule {
+        self.rule(nth).unwrap_or(Rule::of(Kind::Gap))
     }
 
     /// The row that is in force at this offset.

@@ -8,9 +8,11 @@
 
 use super::{
     End,
+    Key,
     Kind,
     Machine,
     Place,
+    Plain,
     Rule,
     Word, //
 };
@@ -39,17 +41,6 @@ pub struct Mapping {
     pub place: Place,
 }
 
-impl Mapping {
-    /// The place of an address, if that is in the mapping.
-    #[inline(always)]
-    fn at(&self, address: u64) -> Option<Place> {
-        if address >= self.end {
-            return None;
-        }
-        Some(self.place.plus(address.checked_sub(self.begin)?))
-    }
-}
-
 /// The program whose stack is walked.
 pub trait Program {
     /// Its architecture.
@@ -60,13 +51,42 @@ pub trait Program {
 
     /// The executable mapping that an address is in. Fails with [`End::Astray`] if it is in none,
     /// or [`End::Changing`].
-    fn mapping(&mut self, address: u64) -> Result<Mapping, End>;
+    fn near(&mut self, address: u64) -> Result<Near, End>;
 
     /// Reads a word of its memory; `None` if it is not there.
     fn read(&mut self, address: u64) -> Option<u64>;
 
     /// The rule for an instruction; `None` if no rules were written for its file.
     fn rule(&mut self, place: Place) -> Option<Rule>;
+
+    /// The same as [`Program::rule`], if that is a plain one. Of a key that [`Program::near`] has
+    /// returned.
+    #[inline(always)]
+    fn plain(&mut self, _key: Key) -> Option<Plain> {
+        None
+    }
+
+    /// Whether [`Program::load`] can be called.
+    #[inline(always)]
+    fn loads(&self) -> bool {
+        true
+    }
+
+    /// The same as [`Program::read`], or 0 if the word is not there.
+    #[inline(always)]
+    fn load(&mut self, address: u64) -> u64 {
+        self.read(address).unwrap_or(0)
+    }
+
+    /// Two words, likewise, the second one less than 4 KiB above the first one. The second one is 0
+    /// if one of them is not there.
+    #[inline(always)]
+    fn load_two(&mut self, first: u64, second: u64) -> (u64, u64) {
+        match self.read(first) {
+            Some(word) => (word, self.load(second)),
+            None => (0, 0),
+        }
+    }
 }
 
 /// Where the kernel puts the registers `fp`, `lr`, `sp` and `ip` on the stack when it calls a
@@ -121,6 +141,59 @@ impl Machine {
     }
 }
 
+/// An executable mapping, in the form that a walk computes with.
+#[derive(Clone, Copy, Debug)]
+pub struct Near {
+    pub(super) begin: u64,
+    pub(super) end: u64,
+    /// The [`Word`] of its first byte, if that was a return address.
+    pub(super) word: u64,
+    /// The key of its first byte; [`Key::NONE`] if not all its bytes have one.
+    pub(super) key: Key,
+}
+
+impl Near {
+    /// A mapping, and the key of its first byte, if all its bytes have one.
+    pub fn new(mapping: &Mapping, key: Option<Key>) -> Self {
+        Self {
+            begin: mapping.begin,
+            end: mapping.end,
+            word: Word::new(mapping.place, false).to_u64(),
+            key: key.unwrap_or(Key::NONE),
+        }
+    }
+
+    /// The key of its first byte, if all its bytes have one.
+    pub fn key(&self) -> Option<Key> {
+        (self.key != Key::NONE).then_some(self.key)
+    }
+
+    /// No address.
+    const NONE: Self = Self {
+        begin: 0,
+        end: 0,
+        word: 0,
+        key: Key::NONE,
+    };
+
+    #[inline(always)]
+    fn contains(&self, address: u64) -> bool {
+        address.wrapping_sub(self.begin) < self.end.wrapping_sub(self.begin)
+    }
+
+    /// The place of an address that it contains.
+    fn at(&self, address: u64) -> Place {
+        match Word::place(self.word) {
+            Some((place, _)) => place.plus(address.wrapping_sub(self.begin)),
+            None => Place::Unlisted,
+        }
+    }
+
+    pub(super) fn is_unlisted(&self) -> bool {
+        self.at(self.begin) == Place::Unlisted
+    }
+}
+
 /// A walk that has come to some frame.
 pub struct Walk<'a, P> {
     program: &'a mut P,
@@ -130,7 +203,7 @@ pub struct Walk<'a, P> {
     exact: bool,
     /// The mapping of the last address, and the one before: often a program and a library call each
     /// other.
-    mappings: [Option<Mapping>; 2],
+    mappings: [Near; 2],
     /// A word was returned for the current frame.
     begun: bool,
     /// The place of the instruction whose rule counts; `None`: the program has called an address
@@ -145,7 +218,7 @@ impl<'a, P: Program> Walk<'a, P> {
             program,
             registers,
             exact: true,
-            mappings: [None; 2],
+            mappings: [Near::NONE; 2],
             begun: false,
             place: None,
         }
@@ -169,18 +242,121 @@ impl<'a, P: Program> Walk<'a, P> {
         Ok(Word::new(place.plus(behind), self.exact))
     }
 
-    /// The place of an address.
-    fn find(&mut self, address: u64) -> Result<Place, End> {
-        let [last, before] = self.mappings;
-        if let Some(place) = last.and_then(|mapping| mapping.at(address)) {
-            return Ok(place);
+    /// Takes up to `most` words, the innermost first, and returns how the stack has ended: the same
+    /// words as [`Walk::next_word`].
+    #[inline(always)]
+    pub fn take(&mut self, most: usize, mut word: impl FnMut(Word)) -> End {
+        let mut left = most;
+        while left > 0 {
+            match self.next_word() {
+                Ok(next) => word(next),
+                Err(end) => return end,
+            }
+            left = match self.take_plain(left - 1, &mut word) {
+                Ok(left) => left,
+                Err(end) => return end,
+            };
         }
-        let mapping = match before {
-            Some(mapping) if mapping.at(address).is_some() => mapping,
-            _ => self.program.mapping(address)?,
+        End::Depth
+    }
+
+    /// Takes up to `most` further words, while rules are plain, and mappings have keys. Returns how
+    /// many are left. All else is left to [`Walk::next_word`], also how most stacks end: nothing is
+    /// done with a frame that is not as expected.
+    #[inline(always)]
+    fn take_plain(&mut self, most: usize, word: &mut impl FnMut(Word)) -> Result<usize, End> {
+        let [mut near, _] = self.mappings;
+        if near.key == Key::NONE || self.place.is_none() || !self.program.loads() {
+            return Ok(most);
+        }
+        let Registers {
+            mut ip,
+            mut sp,
+            mut fp,
+            ..
+        } = self.registers;
+        // Of address 0, if the mapping reached that far.
+        let mut first = near.key.minus(near.begin);
+        let mut of_first = near.word.wrapping_sub(Word::bytes(near.begin));
+        let mut key = first.plus(ip).minus(u64::from(!self.exact));
+        let mut left = most;
+        while left > 0 {
+            let Some(plain) = self.program.plain(key) else {
+                break;
+            };
+            let from = if plain.is_by_fp() { fp } else { sp };
+            let cfa = from.wrapping_add(plain.cfa());
+            let at = cfa.wrapping_sub(match P::MACHINE {
+                Machine::X86 => 8,
+                Machine::Arm64 => plain.ra(),
+            });
+            if at < sp || P::MACHINE == Machine::Arm64 && at == cfa {
+                if plain.is_outermost() {
+                    return Err(End::Whole);
+                }
+                break;
+            }
+            let (of_caller, ra) = match plain.fp() {
+                0 => (fp, self.program.load(at)),
+                bytes => {
+                    let below = cfa.wrapping_sub(bytes);
+                    if below < sp {
+                        break;
+                    }
+                    self.program.load_two(below, at)
+                }
+            };
+            let ra = ra & self.program.code();
+            if ra == 0 {
+                break;
+            }
+            (ip, sp, fp) = (ra, cfa, of_caller);
+            if !near.contains(ip.wrapping_sub(1)) {
+                let found = self.come_to(ip.wrapping_sub(1));
+                [near, _] = self.mappings;
+                if found.is_err() || near.key == Key::NONE {
+                    self.return_to(ip, sp, fp);
+                    self.begun = false;
+                    return Ok(left);
+                }
+                first = near.key.minus(near.begin);
+                of_first = near.word.wrapping_sub(Word::bytes(near.begin));
+            }
+            key = first.plus(ip).minus(1);
+            word(Word::of(of_first.wrapping_add(Word::bytes(ip))));
+            left -= 1;
+        }
+        if left < most {
+            self.return_to(ip, sp, fp);
+            self.place = Some(near.at(ip.wrapping_sub(1)));
+        }
+        Ok(left)
+    }
+
+    /// The place of an address.
+    #[inline(always)]
+    fn find(&mut self, address: u64) -> Result<Place, End> {
+        let [last, _] = &self.mappings;
+        if !last.contains(address) {
+            self.come_to(address)?;
+        }
+        let [last, _] = &self.mappings;
+        Ok(last.at(address))
+    }
+
+    /// Makes the mapping that an address is in the last one.
+    #[inline(never)]
+    fn come_to(&mut self, address: u64) -> Result<(), End> {
+        let [last, before] = self.mappings;
+        let near = match before.contains(address) {
+            true => before,
+            false => self.program.near(address)?,
         };
-        self.mappings = [Some(mapping), last];
-        mapping.at(address).ok_or(End::Astray)
+        self.mappings = [near, last];
+        match near.contains(address) {
+            true => Ok(()),
+            false => Err(End::Astray),
+        }
     }
 
     /// Goes on to the caller.

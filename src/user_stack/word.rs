@@ -94,6 +94,19 @@ impl Word {
         Self((number | offset) << KIND_BITS | kind | exact)
     }
 
+    /// A word, as [`Word::to_u64`] has returned it; or plus [`Word::bytes`], if the offset still
+    /// fits.
+    #[inline(always)]
+    pub(super) fn of(word: u64) -> Self {
+        Self(word)
+    }
+
+    /// The difference between the words of two places, so many bytes apart.
+    #[inline(always)]
+    pub(super) fn bytes(more: u64) -> u64 {
+        more << KIND_BITS
+    }
+
     /// The word as it is in a key.
     pub fn to_u64(self) -> u64 {
         self.0

@@ -28,7 +28,7 @@ mod live {
     };
 
     use rhist::user_stack::{
-        End, Machine, Mapping, Place, Program, Registers, Rule, Rules, Upload, Walk, Word,
+        End, Machine, Mapping, Near, Place, Program, Registers, Rule, Rules, Upload, Walk, Word,
     };
 
     /// As the limit of the module.
@@ -185,14 +185,15 @@ mod live {
             u64::MAX
         }
 
-        fn mapping(&mut self, address: u64) -> Result<Mapping, End> {
+        fn near(&mut self, address: u64) -> Result<Near, End> {
             let area = self.areas.iter().find(|area| area.range.contains(&address));
             let Area { range, place } = area.ok_or(End::Astray)?;
-            Ok(Mapping {
+            let mapping = Mapping {
                 begin: range.start,
                 end: range.end,
                 place: *place,
-            })
+            };
+            Ok(Near::new(&mapping, None))
         }
 
         fn read(&mut self, address: u64) -> Option<u64> {

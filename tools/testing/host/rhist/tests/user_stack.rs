@@ -4,6 +4,8 @@
 
 #![cfg(not(loom))]
 
+#[path = "user_stack/caches.rs"]
+mod caches;
 #[path = "user_stack/objects.rs"]
 mod objects;
 #[path = "user_stack/table.rs"]
@@ -13,7 +15,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use rhist::user_stack::{
-    End, Fault, Kind, Machine, Mapping, Place, Program, Registers, Rule, Rules, Upload, Walk, Word,
+    End, Fault, Kind, Machine, Mapping, Near, Place, Program, Registers, Rule, Rules, Upload, Walk,
+    Word,
 };
 use table::{upload, Table};
 
@@ -415,7 +418,7 @@ impl<const ARM: bool> Program for Fake<ARM> {
         }
     }
 
-    fn mapping(&mut self, address: u64) -> Result<Mapping, End> {
+    fn near(&mut self, address: u64) -> Result<Near, End> {
         self.lookups += 1;
         if self.changing == Some(address) {
             return Err(End::Changing);
@@ -425,11 +428,12 @@ impl<const ARM: bool> Program for Fake<ARM> {
             .iter()
             .find(|(range, _)| range.contains(&address))
             .ok_or(End::Astray)?;
-        Ok(Mapping {
+        let mapping = Mapping {
             begin: range.start,
             end: range.end,
             place: *place,
-        })
+        };
+        Ok(Near::new(&mapping, None))
     }
 
     fn read(&mut self, address: u64) -> Option<u64> {

@@ -3,7 +3,7 @@
 //! Exercise of rules from a hostile writer, on the stack of a hostile program.
 
 use rhist::user_stack::{
-    End, Machine, Mapping, Place, Program, Registers, Rule, Rules, Upload, Walk, Word,
+    End, Machine, Mapping, Near, Place, Program, Registers, Rule, Rules, Upload, Walk, Word,
 };
 
 /// Words of the memory of the program, which is at [`STACK`].
@@ -98,7 +98,7 @@ impl<const ARM: bool> Program for Victim<'_, ARM> {
         }
     }
 
-    fn mapping(&mut self, address: u64) -> Result<Mapping, End> {
+    fn near(&mut self, address: u64) -> Result<Near, End> {
         let place = Place::File {
             object: 1,
             offset: 0,
@@ -109,7 +109,7 @@ impl<const ARM: bool> Program for Victim<'_, ARM> {
             place,
         };
         CODE.contains(&address)
-            .then_some(mapping)
+            .then_some(Near::new(&mapping, None))
             .ok_or(End::Astray)
     }
 

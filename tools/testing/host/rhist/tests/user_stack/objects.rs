@@ -17,10 +17,10 @@ use rhist::user_stack::{
 use super::table::Table;
 
 /// Number of references to each file that a test has taken and not put.
-struct Files(Mutex<HashMap<usize, isize>>);
+pub(super) struct Files(Mutex<HashMap<usize, isize>>);
 
 impl Files {
-    fn new() -> &'static Self {
+    pub(super) fn new() -> &'static Self {
         Box::leak(Box::new(Self(Mutex::new(HashMap::new()))))
     }
 
@@ -34,7 +34,7 @@ impl Files {
     }
 
     /// A reference to `file`, as a hit takes it.
-    fn hold(&self, file: usize, fits: bool) -> Held {
+    pub(super) fn hold(&self, file: usize, fits: bool) -> Held {
         self.add(file, 1);
         // SAFETY: The reference is the one from above.
         unsafe { Held::new(file, fits) }
