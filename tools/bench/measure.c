@@ -16,6 +16,9 @@
 //   worst NAME|EVENT|FIRST|LAST|||SYSTEM/EVENT|TRIGGER[|EXTRA]...
 //           ns of one event, where the map has FIRST places, and grows to LAST: "KEYS known" or
 //           "KEYS new", their median, the longest time, and the index of its key; one round
+//   sight NAME|EVENT|||||SYSTEM/EVENT|TRIGGER
+//           ns of one event whose stack has 20 frames (frames.h), with other addresses in each
+//           round: without a listener; with rhist; and once more
 //   memory NAME|HISTOGRAMS|SYSTEM/EVENT|TRIGGER
 //           bytes that are less free for each, C and rhist
 //   module NAME
@@ -43,6 +46,7 @@
 //   intervals               a reader of the event's intervals, which has read one, in rhist
 //   ignored                 the trigger ignores all timed events, since a reference is not found
 //   counted                 the cost of each EXTRA counts as well
+//   frames                  they are fired at the end of 20 functions without frame pointers
 //   ours                    C refuses the trigger: its number is nan
 //
 // A backslash stands for a "|" in a word.
@@ -121,6 +125,11 @@ static void pause_ms(int ms)
 	nanosleep(&t, NULL);
 }
 
+typedef ssize_t (*write_fn)(int fd, const void *from, size_t n);
+
+// The function that writes to files: the C library's, or one that is made (frames.h).
+static write_fn writes = write;
+
 static int write_file(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_APPEND);
@@ -128,7 +137,7 @@ static int write_file(const char *path, const char *text)
 
 	if (fd < 0)
 		die("%s", path);
-	n = write(fd, text, strlen(text));
+	n = writes(fd, text, strlen(text));
 	close(fd);
 	return n == (ssize_t)strlen(text) ? 0 : -1;
 }
@@ -230,6 +239,10 @@ static unsigned long long read_hist(enum side side, const char *event, unsigned 
 	return hits;
 }
 
+#ifdef __x86_64__
+#include "frames.h"
+#endif
+
 static char source[20];
 
 // Reads the source of an event's hits from hist_stats: "SYSTEM:EVENT  SOURCE, N lost", where N must
@@ -308,6 +321,25 @@ static void detach_else(enum side side, const char *what, const char *rest)
 		detach(side, what, rest);
 }
 
+// From now on, events are fired in a chain of functions, if some were made.
+static void call_in_frames(unsigned int chain)
+{
+#ifdef __x86_64__
+	writes = frame_chain(chain);
+#endif
+}
+
+// Makes the functions, if they are missing, and calls them.
+static void begin_frames(const char *event, const char *order)
+{
+#ifdef __x86_64__
+	make_frames(event, order);
+	call_in_frames(0);
+#else
+	die("frames");
+#endif
+}
+
 static void fire_else(enum side side, const char *what, const char *rest)
 {
 	unsigned long long fired;
@@ -319,13 +351,14 @@ static void fire_else(enum side side, const char *what, const char *rest)
 }
 
 static unsigned long long expected;
-static bool ignored, counted, ours;
+static bool ignored, counted, ours, framed;
 
 static void ignore(enum side side, const char *what, const char *rest)
 {
 	ignored |= !strcmp(what, "ignored");
 	counted |= !strcmp(what, "counted");
 	ours |= !strcmp(what, "ours");
+	framed |= !strcmp(what, "frames");
 }
 
 // Makes control groups and puts a task into each, which sleeps from now on.
@@ -442,9 +475,11 @@ static void measure_event(void)
 	char order[100];
 
 	snprintf(order, sizeof(order), "%s %s %s %s %s", words[1], words[2], words[3], words[4], words[5]);
-	ignored = counted = ours = false;
+	ignored = counted = ours = framed = false;
 	each_else(ignore, C, false);
 	each_else(define, C, false);
+	if (framed)
+		begin_frames(words[6], order);
 	for (int round = 0; round < rounds; round++) {
 		double off = fire(order, &fired), floor, ns[SIDES];
 
@@ -459,7 +494,35 @@ static void measure_event(void)
 		}
 		printf("%s|%.3f|%.3f|%.3f|%.3f|%s\n", case_name, off, floor, ns[C], ns[RHIST], source);
 	}
+	writes = write;
 	each_else(undefine, C, true);
+}
+
+// Stacks whose addresses are all new, of mappings that are known. Each is of one event.
+static void measure_sight(void)
+{
+	unsigned long long off, first, again;
+	char order[100];
+
+	snprintf(order, sizeof(order), "%s 1 1 1 1000", words[1]);
+	begin_frames(words[6], order);
+	attach(RHIST, words[6], words[7]);
+	for (int round = 1; round <= rounds; round++) {
+		detach(RHIST, words[6], words[7]);
+		call_in_frames(round);
+		off = fire_each(words[1], 0, 1, NULL).longest;
+		writes = write;
+		attach(RHIST, words[6], words[7]);
+		// The mappings become known.
+		call_in_frames(0);
+		fire(order, &(unsigned long long){ 0 });
+		call_in_frames(round);
+		first = fire_each(words[1], 0, 1, NULL).longest;
+		again = fire_each(words[1], 0, 1, NULL).longest;
+		writes = write;
+		printf("%s|%llu|%llu|%llu\n", case_name, off, first, again);
+	}
+	detach(RHIST, words[6], words[7]);
 }
 
 // Returns the time of the loop.
@@ -1007,6 +1070,8 @@ static void each_case(bool rhist)
 			continue;
 		else if (!strcmp(kind, "event"))
 			measure_event();
+		else if (!strcmp(kind, "sight"))
+			measure_sight();
 		else if (!strcmp(kind, "create"))
 			measure_create();
 		else if (!strcmp(kind, "read"))
