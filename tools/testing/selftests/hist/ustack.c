@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -15,6 +16,8 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/sysmacros.h>
 
 #include "tracing.h"
@@ -715,8 +718,155 @@ static void that_hold_files(void)
 	remove_all();
 }
 
+/* The hits whose innermost word is this offset of an object. */
+static int hits_in(const char *text, long object, unsigned long offset)
+{
+	int all = 0, hits;
+	char *row;
+
+	if (asprintf(&row, "{ common_ustack:\n         %ld+%#lx\n", object, offset) < 0)
+		return -1;
+	for (const char *at = text; at && (at = strstr(at, row)); at++) {
+		const char *end = strstr(at, "\n} hitcount:");
+
+		if (end && sscanf(end, "\n} hitcount: %d", &hits) == 1)
+			all += hits;
+	}
+	free(row);
+	return all;
+}
+
+/* Makes a file in a file system without layers, with the code of a call at its begin. */
+static int code_file(char *path)
+{
+#ifdef __aarch64__
+	static const unsigned int code[] = { 0xd2800000, 0xd2801368, 0xd4000001, 0xd65f03c0 };
+#else
+	static const unsigned char code[] = { 0x31, 0xff, 0xb8, SYS_getpgid, 0, 0, 0, 0x0f, 0x05, 0xc3 };
+#endif
+	char zeros[4096] = { 0 };
+	int fd;
+
+	snprintf(path, PATH_MAX, "%s/ustackXXXXXX", getenv("TMPDIR") ?: "/tmp");
+	fd = mkstemp(path);
+	memcpy(zeros, code, sizeof(code));
+	if (write(fd, zeros, sizeof(zeros)) != sizeof(zeros))
+		note("write: %s", strerror(errno));
+	close(fd);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Calls the kernel three times by the code at an address. Returns how many hits its file has. */
+static int hits_of_calls(void *at, long *object)
+{
+#ifdef __aarch64__
+	const unsigned long behind = 12;
+#else
+	const unsigned long behind = 9;
+#endif
+	struct mapping mapping;
+	char *text;
+	int hits;
+
+	for (volatile int i = 0; i < 3; i++)
+		((void (*)(void))at)();
+	mapping = mapping_of((uintptr_t)at);
+	*object = object_of(&mapping);
+	text = read_hist();
+	hits = hits_in(text, *object, behind);
+	free(text);
+	return hits;
+}
+
+/*
+ * Mappings are forgotten in time: another file at the same address, the same file after it was
+ * changed, and another program at the same addresses are other objects at once.
+ */
+static void of_what_comes_in_its_place(void)
+{
+	char path[2][PATH_MAX], *text, *self;
+	int fd[2] = { code_file(path[0]), code_file(path[1]) }, writes, error = 0, status, calls = 0, hits[4];
+	const struct timespec times[2] = { { 1, 2 }, { 3, 4 } };
+	unsigned long offset;
+	long object[4];
+	cpu_set_t cpus, old;
+	struct mapping mapping;
+	size_t len;
+	void *at;
+
+	/* On one CPU, which remembers mappings. */
+	sched_getaffinity(0, sizeof(old), &old);
+	CPU_ZERO(&cpus);
+	CPU_SET(sched_getcpu(), &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+	add("hist:keys=common_ustack");
+	at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd[0], 0);
+	hits[0] = hits_of_calls(at, &object[0]);
+	at = mmap(at, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd[1], 0);
+	hits[1] = hits_of_calls(at, &object[1]);
+	ok(hits[0] == 3 && hits[1] == 3 && object[0] != object[1],
+	   "a file that is mapped over another one: %d hits in %ld, %d in %ld", hits[0], object[0], hits[1], object[1]);
+	writes = open(path[1], O_WRONLY | O_CLOEXEC);
+	error = futimens(writes, times);
+	hits[2] = hits_of_calls(at, &object[2]);
+	ok(!error && hits[2] == 3 && object[2] > 0 && object[2] != object[1],
+	   "the same file with another time: %d hits in %ld", hits[2], object[2]);
+	error = ftruncate(writes, 8192) || futimens(writes, times);
+	hits[3] = hits_of_calls(at, &object[3]);
+	ok(!error && hits[3] == 3 && object[3] > 0 && object[3] != object[2],
+	   "and with another size: %d hits in %ld", hits[3], object[3]);
+	close(writes);
+	munmap(at, 4096);
+	remove_all();
+
+	/* Copies of this program, at the same addresses. */
+	self = slurp_len("/proc/self/exe", &len);
+	add_trigger(EVENT, "hist:keys=common_ustack if comm == \"ustack\"");
+	for (int i = 0; i < 2; i++) {
+		close(fd[i]);
+		unlink(path[i]);
+		strcat(path[i], "p");
+		error |= put_len(path[i], O_CREAT, self, len);
+		chmod(path[i], 0700);
+	}
+	for (int i = 0; i < 6; i++) {
+		pid_t child = fork();
+
+		if (!child) {
+			personality(ADDR_NO_RANDOMIZE);
+			prctl(PR_SET_NAME, "other");
+			/* A name of its own counts, not the file's. */
+			execl(path[i % 2], "ustack", "--call", "ustack", NULL);
+			_exit(1);
+		}
+		waitpid(child, &status, 0);
+		calls += !status;
+	}
+	call_chain();
+	mapping = mapping_of(chain[0]);
+	offset = chain[0] - mapping.begin + mapping.offset;
+	text = read_hist();
+	for (int i = 0; i < 2; i++) {
+		struct stat file;
+
+		stat(path[i], &file);
+		mapping = (struct mapping){ .major = major(file.st_dev), .minor = minor(file.st_dev), .inode = file.st_ino };
+		object[i] = object_of(&mapping);
+		hits[i] = hits_in(text, object[i], offset);
+		unlink(path[i]);
+	}
+	ok(!error && calls == 6 && hits[0] == 3 && hits[1] == 3 && object[0] != object[1],
+	   "programs at the same addresses: %d calls, %d hits in %ld, %d in %ld", calls, hits[0], object[0], hits[1], object[1]);
+	free(text);
+	free(self);
+	remove_all();
+	sched_setaffinity(0, sizeof(old), &old);
+}
+
 int main(int argc, char **argv)
 {
+	if (argc > 2 && !strcmp(argv[1], "--call"))
+		prctl(PR_SET_NAME, argv[2]);
 	if (argc > 1 && !strcmp(argv[1], "--call"))
 		return call_chain() < 0;
 	tap_begin();
@@ -734,6 +884,7 @@ int main(int argc, char **argv)
 	in_themselves();
 	that_let_go_of_files();
 	that_hold_files();
+	of_what_comes_in_its_place();
 	of_a_new_table();
 	char *report = kernel_report();
 
