@@ -533,6 +533,12 @@ fn a_mapping_is_known_after_the_first_hit_until_something_changes() {
     // While mappings are being changed, nothing is known, and nothing is kept.
     world.spaces[0].sequence += 1;
     assert_eq!([look(&world), look(&world)], [1, 1]);
+    // Nor by the task that changes them, which finds some.
+    let cpu = Cpu::enter(0);
+    let (mapping, version) = world.look(cpu.preempt(), &world.spaces[1], CODE).unwrap();
+    let Running { here, era, .. } = world.program(&cpu, 0, 0, true);
+    world.objects.keep(here, &era, CODE, &mapping, version);
+    assert!(world.objects.known(here, &era, CODE, |_| true).is_none());
 }
 
 /// The vDSO and memory without a file are known, too.
