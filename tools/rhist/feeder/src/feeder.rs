@@ -90,6 +90,8 @@ pub enum Until {
 /// How far the rules of an object are, or its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
+    /// Of names: when the rules were tried, since a reason why it has neither is told once.
+    Later,
     /// In the queue, or with a running child.
     Begun,
     /// Its file was not held. Trying to open it has asked hits to hold it.
@@ -293,6 +295,7 @@ impl Feeder {
         };
         let names_before = before.as_ref().map(|known| known.names);
         let names = match self.settings.names {
+            Some(_) if names_before.is_none() && rules == Progress::Begun => Progress::Later,
             Some(_) => progress(names_before),
             None => Progress::Others,
         };
@@ -479,6 +482,20 @@ impl Feeder {
         match task.job {
             Job::Rules => known.rules = progress,
             Job::Names => known.names = progress,
+        }
+        if known.names == Progress::Later {
+            known.names = match progress {
+                Progress::Wanted => Progress::Wanted,
+                _ => Progress::Begun,
+            };
+            if known.names == Progress::Begun {
+                self.queue.push(Task {
+                    number: object.number,
+                    job: Job::Names,
+                    is_slow: false,
+                    is_ask: false,
+                });
+            }
         }
         let Err(why) = result else { return };
         match task.job {

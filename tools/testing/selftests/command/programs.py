@@ -142,6 +142,31 @@ def shares():
     ok(whole >= 0.98 * all_samples, f"{whole} of {all_samples} stacks are whole", stacks)
 
 
+def own():
+    """Processes that read files do not count, and names that come late do not make the run longer."""
+    command = [RHIST, "count", "raw_syscalls:sys_enter", "--by", "comm,ustack", "--format", "json", "-i", "1", "-d", "4"]
+    with open(f"{WORK}/out", "w+", encoding="utf-8") as out:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.DEVNULL)
+        number = 0
+        while process.poll() is None:
+            number += 1
+            name = f"{WORK}/other_{number}"
+            shutil.copy(f"{OUT}/nested", name)
+            subprocess.run([name, "calls", "10"], stdin=subprocess.DEVNULL, check=True)
+            os.unlink(name)
+        out.seek(0)
+        lines = [json.loads(line) for line in out]
+    total = lines[-1]
+    comms = {row["keys"][0] for row in total["rows"]}
+    ok(process.returncode == 0 and total["type"] == "total", f"a run beside {number} programs", process.returncode)
+    ok(any(comm.startswith("other_") for comm in comms), "which it counts", comms)
+    ok(not any(comm.startswith("rhist") or comm == "exe" for comm in comms), "without its own processes", comms)
+    # An emulated processor is busy for longer.
+    ok(HAVE_PROBES or total["seconds"] < 5, f"in {total['seconds']} s", [line["seconds"] for line in lines])
+    hits = sum(row["hits"] for line in lines[:-1] for row in line["rows"])
+    ok(hits == sum(row["hits"] for row in total["rows"]), "its intervals add up")
+
+
 def refused():
     """A stack of a program where none can be had."""
     for words, why in [
@@ -159,6 +184,7 @@ def main():
         calls("count")
         recorded()
         page()
+        own()
         refused()
         if HAVE_SAMPLES:
             sleeps()

@@ -274,7 +274,7 @@ fn names_wait_for_a_hit() {
     let begin = Instant::now();
     thread.settle(PATIENCE);
     // A hit may come soon, but need not.
-    assert!((2..20).contains(&begin.elapsed().as_secs()));
+    assert!(begin.elapsed() < Duration::from_secs(20) && !names.are_awaited());
     assert_eq!(names.frame(1, 0, true), "[object 1]+0x0");
     symlink(&path, tracing.at(1, "image")).unwrap();
     tracing.list(&[(1, "rules,readable")]);
@@ -329,7 +329,7 @@ fn a_reader_of_names_is_not_trusted() {
     }
 }
 
-/// A file without rules has names all the same, and names come after all rules.
+/// A file without rules has names all the same, and names come after the rules of the file.
 #[test]
 fn names_come_after_rules() {
     let tracing = Tracing::new();
@@ -347,12 +347,14 @@ fn names_come_after_rules() {
     assert_eq!(told.len(), 4, "{told:?}");
     assert!(told.iter().all(|line| line.ends_with(": without rules")), "{told:?}");
     let order = fs::read_to_string(tracing.0.path().join("order")).unwrap();
-    // Two run at once.
-    assert_eq!(
-        (order.len(), &order[..6], &order[10..]),
-        (16, "1\n1\n1\n", "4\n4\n4\n"),
-        "{order}"
-    );
+    let (mut rules, mut names_read) = (0, 0);
+    for line in order.lines() {
+        *(if line == "1" { &mut rules } else { &mut names_read }) += 1;
+        assert!(names_read <= rules, "{order}");
+    }
+    // Not all rules come first.
+    assert_eq!((rules, names_read), (4, 4), "{order}");
+    assert!(!order.ends_with("4\n4\n4\n4\n"), "{order}");
     let program = fs::canonicalize(PROGRAM).unwrap();
     let program = program.file_name().unwrap().to_str().unwrap();
     for number in 1..=4 {
