@@ -666,10 +666,7 @@ impl Run {
     /// As for [`Run::reading()`].
     pub fn last(&mut self) -> Result<Option<Interval>, Box<dyn std::error::Error + Send + Sync>> {
         self.read_samples();
-        let held = match self.intervals {
-            Some(_) => Some(self.hold()),
-            None => None,
-        };
+        let held = self.intervals.as_ref().map(|_| self.hold());
         let mut interval = self.unnamed_interval()?;
         // Names may take a while, in which no hit is to count.
         self.settle();

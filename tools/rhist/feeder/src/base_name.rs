@@ -25,6 +25,9 @@ pub const MOST_NAME: usize = 255;
 /// Time for the search in the mappings of processes.
 const SEARCH: Duration = Duration::from_millis(200);
 
+/// Lines after which the time is looked at.
+const LINES: usize = 1000;
+
 /// Appended by the kernel to the path of a deleted file.
 const DELETED: &[u8] = b" (deleted)";
 
@@ -60,7 +63,11 @@ fn mapped(device: &OsStr, inode: &OsStr, size: u64) -> Option<Vec<u8>> {
         let Ok(maps) = File::open(process.join("maps")) else {
             continue;
         };
-        for line in BufReader::new(maps).split(b'\n').map_while(Result::ok) {
+        for (number, line) in BufReader::new(maps).split(b'\n').map_while(Result::ok).enumerate() {
+            // A process may have 65,000.
+            if number % LINES == LINES - 1 && begin.elapsed() >= SEARCH {
+                break;
+            }
             let Some(mapping) = Mapping::of(&line).filter(|mapping| mapping.inode == inode.as_bytes()) else {
                 continue;
             };

@@ -20,12 +20,11 @@ use crate::options::Format;
 use crate::recipes;
 
 /// Questions that histograms cannot answer, with the tools that can.
-const NEVER: [(&str, &str); 3] = [
+const NEVER: [(&str, &str); 2] = [
     (
         "a line for each event, as opensnoop and execsnoop print",
         "trace-cmd, or bpftrace",
     ),
-    ("stacks of programs", "perf record -g"),
     ("hardware counters, such as cycles and cache misses", "perf stat"),
 ];
 

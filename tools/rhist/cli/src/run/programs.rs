@@ -67,9 +67,12 @@ impl Programs {
     }
 
     /// Takes the stacks of a run, which is made and does not count yet, for a moment before it
-    /// begins: so its first ones do not end at files that nobody has read yet. Without them, they
-    /// do.
+    /// begins: so its first ones do not end at files that nobody has read yet. They do without
+    /// that, as for a process that is given, of which no event is to be missed.
     pub fn warm_up(&self, tracefs: &Tracefs, journals: &Journals, query: &Query, plan: &Plan) {
+        if !query.pids.is_empty() {
+            return;
+        }
         let query = Query {
             // As the run has set it.
             frequency: None,

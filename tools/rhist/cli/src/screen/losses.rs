@@ -2,9 +2,13 @@
 
 //! Prints losses, and the cost of counting.
 
+use std::collections::BTreeMap;
+
 use rhist_core::quantity::things;
 use rhist_core::question::Cost;
 use rhist_core::question::Fill;
+use rhist_core::table::Frame;
+use rhist_core::table::Key;
 use rhist_core::tracefs::Backend;
 
 use super::Screen;
@@ -60,6 +64,35 @@ pub(super) fn losses(view: &View<'_>) -> Vec<String> {
         "starts forgotten: their ends have not come for an hour",
     );
     lines
+}
+
+/// How many events have a stack of a program that lacks functions, for each reason, and how many
+/// that is of all. `None` if no stack does.
+pub(super) fn cut(screen: &Screen<'_>, view: &View<'_>) -> Option<String> {
+    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+    for row in &view.table.rows {
+        for key in &row.keys {
+            let Key::Stack(frames) = key else { continue };
+            if let Some(reason) = frames.last().and_then(Frame::as_end) {
+                *reasons.entry(reason).or_default() += row.hits;
+            }
+        }
+    }
+    let cut: u64 = reasons.values().sum();
+    let all = view.table.total().hits;
+    if cut == 0 || all == 0 {
+        return None;
+    }
+    let reasons: Vec<String> = reasons
+        .iter()
+        .map(|(reason, hits)| format!("{reason} {}", number::count(*hits)))
+        .collect();
+    Some(format!(
+        "{} of {} have a part of the program's stack: {}",
+        number::percent(cut as f64 / all as f64),
+        things(all, &screen.noun()),
+        reasons.join(", ")
+    ))
 }
 
 /// Remark on a nearly full histogram. `None` also if entries were dropped, since the losses then

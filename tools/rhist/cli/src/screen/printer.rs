@@ -71,7 +71,13 @@ impl Sink for Printer<'_> {
         let stdout = io::stdout();
         if self.format == Format::Text && !self.quiet && stdout.is_terminal() {
             let until = number::until(self.duration);
-            let line = format!("{}: measuring {until}…\n", plain(&plan.question.summary));
+            // See Programs::warm_up().
+            let first = if plan.has_programs() {
+                "looking at programs, then "
+            } else {
+                ""
+            };
+            let line = format!("{}: {first}measuring {until}…\n", plain(&plan.question.summary));
             writeln!(&stdout, "{}", Page::of(&stdout).text(&line))?;
         }
         Ok(())

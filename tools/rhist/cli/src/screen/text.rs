@@ -154,6 +154,7 @@ fn remarks(screen: &Screen<'_>, view: &View<'_>) -> Vec<String> {
     if view.is_total() {
         add(if lost { "" } else { "lost" }, losses::untold(screen, view), None);
     }
+    add("stacks", losses::cut(screen, view).into_iter().collect(), None);
     add("full", losses::fill(view).into_iter().collect(), None);
     if view.is_total() {
         add("ticks", losses::ticks(view).into_iter().collect(), None);

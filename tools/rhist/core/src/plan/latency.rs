@@ -264,7 +264,7 @@ fn starts_of(point: &Point, measure: &Measure) -> Vec<usize> {
 
 /// Returns whether both stacks of a task are keys. These are too long together, unless the module
 /// stores stacks once, which it does only in histograms that just count.
-fn has_two_stacks(keys: &[String]) -> bool {
+pub(super) fn has_two_stacks(keys: &[String]) -> bool {
     ["common_stacktrace", USTACK]
         .into_iter()
         .all(|stack| keys.iter().any(|key| key == stack))

@@ -121,6 +121,11 @@ impl Plan {
             .map(|name| measure.keys.get(name).unwrap_or(name).clone())
             .collect::<Vec<_>>();
         address::add_modifiers(tracefs, &measure, &mut keys);
+        if latency::has_two_stacks(&keys) {
+            // Saved fields need a histogram that keeps no stack once.
+            measure.save.clear();
+            question.worst.clear();
+        }
         let groups: Vec<usize> = (0..keys.len()).filter(|&n| group::is_group(&keys[n])).collect();
         let containers = group::of_containers(&mut keys);
         if !has_dist(tracefs) && (!groups.is_empty() || options.cgroup.is_some()) {

@@ -71,6 +71,15 @@ impl ProgramStack {
 }
 
 impl Frame {
+    /// The reason why a stack of a program ends early, which stands for functions that it lacks:
+    /// without parentheses. `None` for a function.
+    pub fn as_end(&self) -> Option<&str> {
+        let symbol = self.symbol.as_deref().filter(|_| self.address.is_none())?;
+        let reason = symbol.strip_prefix('(')?.strip_suffix(')')?;
+        // Not `(anonymous namespace)::f()`.
+        (!reason.contains(['(', ')', ':'])).then_some(reason)
+    }
+
     /// A function of a program, by its name.
     fn of_program(symbol: String) -> Self {
         Self {
@@ -192,6 +201,20 @@ mod tests {
         assert_eq!(stack(&[], "no program").to_string(), "");
         assert!(!whole.has_address());
         assert_eq!(Key::Number(1).with_names(&Known), None);
+    }
+
+    #[test]
+    fn ends_are_no_functions() {
+        let end = |symbol: &str| Frame::of_program(symbol.to_owned()).as_end().map(str::to_owned);
+        assert_eq!(end("(no rules)").as_deref(), Some("no rules"));
+        for function in ["main", "(anonymous namespace)::f()", "(f)(g)", "()::", "(", ")"] {
+            assert_eq!(end(function), None, "{function}");
+        }
+        let kernel = Frame {
+            address: Some(1),
+            symbol: Some("(depth)".to_owned()),
+        };
+        assert_eq!(kernel.as_end(), None);
     }
 
     #[test]
