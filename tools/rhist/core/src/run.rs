@@ -96,8 +96,6 @@ pub struct Run {
     programs: Box<dyn ProgramNames>,
     /// `total` with these names, if it has stacks of programs.
     named: Reading,
-    /// Threads of this program, which start others to read names: none of these counts.
-    helpers: Vec<i32>,
 }
 
 /// Numbers that a run is started for.
@@ -280,7 +278,6 @@ impl Run {
             is_bare: false,
             programs: Box::new(Numbered),
             named: Reading::default(),
-            helpers: Vec::new(),
         };
         match run.inherit_frequency(journals).and_then(|()| run.make()) {
             Ok(()) => Ok(run),
@@ -412,11 +409,6 @@ impl Run {
     /// Lets the hits of all tasks into the histograms, or of the plan's processes.
     fn start_counting(&self) -> Result<(), StartError> {
         let instance = self.instance();
-        if !self.helpers.is_empty() {
-            // Without this, they count.
-            let _ = instance.clone().with_c().write(FORKS, "1");
-            let _ = instance.write(NO_TASKS, &task_list(&self.helpers));
-        }
         if self.plan.processes.is_empty() {
             return if_there(instance.truncate(TASKS));
         }
@@ -468,7 +460,6 @@ impl Run {
             is_bare: false,
             programs: Box::new(Numbered),
             named: Reading::default(),
-            helpers: Vec::new(),
         }
     }
 
@@ -501,13 +492,18 @@ impl Run {
         self.cost
     }
 
-    /// Names the functions of programs in its readings; without, they are numbers. Processes that
-    /// the threads `helpers` start do not count, but for samples: ticks of tasks that are left out
-    /// are not accounted for.
-    pub fn set_programs(&mut self, programs: Box<dyn ProgramNames>, helpers: Vec<i32>) {
+    /// Names the functions of programs in its readings; without, they are numbers.
+    pub fn set_programs(&mut self, programs: Box<dyn ProgramNames>) {
         self.programs = programs;
-        if !self.plan.takes_samples() {
-            self.helpers = helpers;
+    }
+
+    /// Leaves out what these threads start from now on, but for samples: ticks of tasks that are
+    /// left out are not accounted for. If that fails, they count.
+    pub fn leave_out_children(&self, threads: &[i32]) {
+        if !self.plan.takes_samples() && !threads.is_empty() {
+            let instance = self.instance();
+            let _ = instance.clone().with_c().write(FORKS, "1");
+            let _ = instance.write(NO_TASKS, &task_list(threads));
         }
     }
 

@@ -86,12 +86,11 @@ pub fn start(
         .join(" ");
     let run = Run::start_first(tracefs, &journals, plans, &command, wanted).and_then(|mut run| {
         if let Some(programs) = programs {
+            if !measurement.query.counts_self {
+                run.leave_out_children(&threads::own());
+            }
             programs.warm_up(tracefs, &journals, &measurement.query, run.plan());
-            let helpers = match measurement.query.counts_self {
-                true => Vec::new(),
-                false => threads::own(),
-            };
-            run.set_programs(Box::new(programs), helpers);
+            run.set_programs(Box::new(programs));
         }
         // Before the triggers count, since the measurement causes hits. If it fails, the cost stays
         // unknown.
