@@ -90,7 +90,7 @@ pub enum Until {
 /// How far the rules of an object are, or its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
-    /// Of names: when the rules were tried, since a reason why it has neither is told once.
+    /// Of names: after the rules, since the same reason is reported once.
     Later,
     /// In the queue, or with a running child.
     Begun,

@@ -83,7 +83,7 @@ impl Queue {
         found.or_else(|| self.asks.pop_front().map(ask))
     }
 
-    /// Moves the task of a file that was not readable to those that are.
+    /// Moves the task of a file that was not readable to the other ones.
     pub fn hurry(&mut self, number: u32) {
         if let Some(at) = self.asks.iter().position(|(asked, _)| *asked == number)
             && let Some((number, job)) = self.asks.remove(at)

@@ -37,9 +37,9 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Starts the thread, if a plan takes stacks of programs. Without the rights to, tells it: then
-    /// stacks end early, and functions are numbers. Unless it is to be quiet, tells at its end which
-    /// files it could not read.
+    /// Starts the thread, if a plan takes stacks of programs. Without the rights to, says so: then
+    /// stacks end early, and functions are numbers. Unless it is to be quiet, it says at its end
+    /// which files it could not read.
     pub fn start(tracefs: &Tracefs, plan: &Plan, is_quiet: bool) -> Option<Self> {
         if !plan.has_programs() {
             return None;
@@ -103,7 +103,7 @@ impl Programs {
 impl ProgramNames for Programs {
     fn name(&self, place: Place) -> String {
         let shown = self.names.function(place.object, place.offset, place.is_exact);
-        // Whatever shows it escapes it.
+        // It is escaped again when it is shown.
         Text::shown(&shown).to_lossy()
     }
 
