@@ -23,7 +23,7 @@ use rustix::fs::statx;
 pub const MOST_NAME: usize = 255;
 
 /// Time for the search in the mappings of processes.
-const SEARCH: Duration = Duration::from_millis(200);
+const SEARCH: Duration = Duration::from_millis(500);
 
 /// Lines after which the time is looked at.
 const LINES: usize = 1000;
