@@ -105,9 +105,16 @@ impl<'a> Mapping<'a> {
         }
     }
 
+    /// The name of its link in `map_files`, in which addresses lack zeros in front.
+    fn link(&self) -> Option<String> {
+        let (begin, end) = str::from_utf8(self.addresses).ok()?.split_once('-')?;
+        let [begin, end] = [begin, end].map(|address| address.trim_start_matches('0'));
+        Some(format!("{begin}-{end}"))
+    }
+
     /// Bytes of the file, as the kernel knows it: a file system that does not answer is not asked.
     fn size(&self, process: &Path) -> Option<u64> {
-        let path = process.join("map_files").join(OsStr::from_bytes(self.addresses));
+        let path = process.join("map_files").join(self.link()?);
         let file = statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::SIZE).ok()?;
         Some(file.stx_size)
     }
@@ -171,5 +178,15 @@ mod tests {
         let may_look = fs::metadata(format!("/proc/self/map_files/{}", words[0])).is_ok();
         assert_eq!(find("4095:77", words[4], size), name.filter(|_| may_look));
         assert_eq!(find("4095:77", words[4], size + 1), None);
+    }
+
+    #[test]
+    fn links_of_mappings() {
+        let link = |line: &str| Mapping::of(line.as_bytes())?.link();
+        let low = "00400000-00420000 r--p 00000000 00:31 20246211      /usr/bin/python3.13";
+        assert_eq!(link(low).as_deref(), Some("400000-420000"));
+        let high = "7f0000001000-7f0000003000 r-xp 00001000 08:01 7 /a b";
+        assert_eq!(link(high).as_deref(), Some("7f0000001000-7f0000003000"));
+        assert_eq!(link("00400000 r--p 0 0:0 1 /a"), None);
     }
 }
