@@ -102,7 +102,7 @@ fn options(of: &Plan, filter: Option<&str>) -> Options {
     let keys = of.measure.by.iter();
     let mut by: Vec<String> = keys
         .map(|key| match key {
-            _ if key.contains("ustack") => "common_ustack",
+            _ if key.contains("ustack") => plan::USTACK,
             _ if key.contains("stack") => "common_stacktrace",
             _ if key.contains("comm") || key.contains("name") => "newcomm",
             _ => "pid",

@@ -94,8 +94,8 @@ pub struct Run {
     is_bare: bool,
     /// Names of the functions of programs.
     programs: Box<dyn ProgramNames>,
-    /// `total` with these names, if it has stacks of programs.
-    named: Reading,
+    /// `total` with these names, if it has stacks of programs. `None` until somebody asks for it.
+    named: Option<Reading>,
 }
 
 /// Numbers that a run is started for.
@@ -277,7 +277,7 @@ impl Run {
             samples: None,
             is_bare: false,
             programs: Box::new(Numbered),
-            named: Reading::default(),
+            named: None,
         };
         match run.inherit_frequency(journals).and_then(|()| run.make()) {
             Ok(()) => Ok(run),
@@ -382,6 +382,7 @@ impl Run {
         self.plan.question.has_exact_intervals = self.intervals.is_some();
         self.begin = Time::now();
         self.total = self.beginning();
+        self.named = None;
         self.missed_before = missed::read(&self.tracefs, &self.plan);
         self.plan
             .question
@@ -459,7 +460,7 @@ impl Run {
             samples: None,
             is_bare: false,
             programs: Box::new(Numbered),
-            named: Reading::default(),
+            named: None,
         }
     }
 
@@ -529,15 +530,15 @@ impl Run {
         self.read_samples();
         let reading = self.plan.answer.read(&self.instance())?;
         let mut reading = self.complete(reading);
-        self.settle();
+        self.settle(SETTLE);
         reading.table.name_programs(&*self.programs);
         Ok(reading)
     }
 
-    /// Waits for the names of the last functions.
-    fn settle(&self) {
+    /// Waits for the names of the last functions, at most so long.
+    fn settle(&self, most: Duration) {
         if self.plan.has_programs() {
-            self.programs.settle(SETTLE);
+            self.programs.settle(most);
         }
     }
 
@@ -617,9 +618,7 @@ impl Run {
     /// See [`Source::interval()`].
     fn next_interval(&mut self) -> Result<Option<Interval>, Box<dyn std::error::Error + Send + Sync>> {
         let mut interval = self.unnamed_interval()?;
-        if self.plan.has_programs() {
-            self.programs.settle(SETTLE_INTERVAL);
-        }
+        self.settle(SETTLE_INTERVAL);
         self.name(interval.as_mut());
         Ok(interval)
     }
@@ -633,6 +632,7 @@ impl Run {
 
     /// See [`Source::interval()`], with functions of programs as places.
     fn unnamed_interval(&mut self) -> Result<Option<Interval>, Box<dyn std::error::Error + Send + Sync>> {
+        self.named = None;
         let Some(intervals) = &mut self.intervals else {
             return self.difference().map(Some);
         };
@@ -665,7 +665,7 @@ impl Run {
         let held = self.intervals.as_ref().map(|_| self.hold());
         let mut interval = self.unnamed_interval()?;
         // Names may take a while, in which no hit is to count.
-        self.settle();
+        self.settle(SETTLE);
         self.name(interval.as_mut());
         let Some(held) = held else {
             return Ok(interval);
@@ -781,6 +781,7 @@ impl Source for Run {
         let totals = intervals.since_clear().map(|totals| self.plan.answer.combine(totals));
         if let Some(Ok(totals)) = totals {
             let all = std::mem::replace(&mut self.total, totals);
+            self.named = None;
             self.unresolved = self.total.table.losses.unresolved.unwrap_or(0);
             self.total.table.losses.missed_hits = all.table.losses.missed_hits;
             (self.total.table.time, self.total.cost) = (all.table.time, all.cost);
@@ -801,9 +802,12 @@ impl Source for Run {
         if !self.plan.has_programs() {
             return &self.total;
         }
-        self.named.clone_from(&self.total);
-        self.named.table.name_programs(&*self.programs);
-        &self.named
+        let (total, programs) = (&self.total, &*self.programs);
+        self.named.get_or_insert_with(|| {
+            let mut named = total.clone();
+            named.table.name_programs(programs);
+            named
+        })
     }
 }
 

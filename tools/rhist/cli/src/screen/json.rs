@@ -249,7 +249,14 @@ pub(super) fn key<'a>(labels: &Labels<'_>, column: &str, value: &'a Key) -> KeyJ
             stack: frames.iter().map(frame).collect(),
         },
         Key::Program(stack) => KeyJson::Stack {
-            stack: stack.frames(&Numbered).into_iter().map(owned).collect(),
+            stack: stack
+                .frames(&Numbered)
+                .into_iter()
+                .map(|unnamed| FrameJson {
+                    symbol: unnamed.symbol.map(Cow::Owned),
+                    address: None,
+                })
+                .collect(),
         },
         Key::Range { first, last } => KeyJson::Range {
             first: *first,
@@ -273,13 +280,6 @@ fn frame(frame: &Frame) -> FrameJson<'_> {
     FrameJson {
         address: frame.address.map(|address| format!("{address:#x}")),
         symbol: frame.symbol.as_deref().map(Cow::Borrowed),
-    }
-}
-
-fn owned(frame: Frame) -> FrameJson<'static> {
-    FrameJson {
-        address: frame.address.map(|address| format!("{address:#x}")),
-        symbol: frame.symbol.map(Cow::Owned),
     }
 }
 

@@ -100,18 +100,9 @@ fn names(row: &Row) -> Vec<(String, bool)> {
     }
     for key in &row.keys {
         if let Key::Stack(frames) = key {
-            let functions = frames.iter().rev().map(function);
-            names.extend(functions.map(|name| {
-                let is_end = is_end(&name);
-                (name, is_end)
-            }));
+            let frames = frames.iter().rev();
+            names.extend(frames.map(|frame| (function(frame), frame.as_end().is_some())));
         }
     }
     names
-}
-
-/// Whether a frame is a text in parentheses. `(anonymous namespace)::f()` is a function.
-fn is_end(name: &str) -> bool {
-    let within = name.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
-    within.is_some_and(|text| !text.contains(['(', ')']))
 }

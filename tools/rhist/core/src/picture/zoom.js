@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Zoom and search in a flame graph: see zoom.rs, which leaves out these comments. ES5, for any browser. Names are
-// only read and written as text, so no name can become markup.
+// Zoom and search in a flame graph: see zoom.rs, which leaves out these comments. ES5, for any
+// browser. Names are only read and written as text, so no name can become markup.
 
 (function () {
   "use strict";
@@ -11,7 +11,8 @@
   // Lengths in pixels, as flame.rs and svg.rs have them.
   var margin = 16, room = 1168, character = 7.2;
 
-  // Each box comes before those above it, which have a smaller y. Its span is in billionths of the room.
+  // Each box comes before the boxes above it, which have a smaller y. Its span is in billionths of
+  // the room.
   function read(rect) {
     var y = +rect.getAttribute("y"), span = rect.getAttribute("data-span").split(" ");
     var title = rect.querySelector("title").textContent, next = rect.nextElementSibling;
@@ -47,7 +48,8 @@
     return next.parentNode.insertBefore(text, next);
   }
 
-  // Shows this part of the room in the whole room: a box and those above it. Those below it fill the room.
+  // Shows this part of the room in the whole room: a box and the ones above it. The ones below it
+  // fill the room.
   function zoom(box, span) {
     for (var i = box.root.index; i < box.root.end; i++) {
       var other = boxes[i];

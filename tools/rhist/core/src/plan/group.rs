@@ -36,7 +36,7 @@ pub fn task_keys(measure: &Measure) -> impl Iterator<Item = (&'static str, Strin
 }
 
 /// Returns whether a measure is about the running task.
-pub(crate) fn is_about_running(measure: &Measure) -> bool {
+pub(super) fn is_about_running(measure: &Measure) -> bool {
     task(measure).as_deref() == Some(RUNNING)
 }
 
@@ -109,11 +109,23 @@ pub(super) fn filter(pid: &str, path: &str) -> Result<String, Error> {
     Ok(format!("common_cgroup ~ \"{path}\""))
 }
 
-/// Why histograms lack stacks of programs, and how to have them.
-pub(crate) fn why_without_programs(tracefs: &Tracefs) -> (&'static str, &'static str) {
-    match has_dist(tracefs) {
+/// Sentences about histograms that lack stacks of programs.
+pub(crate) struct LackOfPrograms {
+    /// Note for an answer without them.
+    pub(crate) note: String,
+    /// Error if a person has asked for them.
+    pub(crate) error: String,
+}
+
+/// See [`LackOfPrograms`].
+pub(crate) fn lack_of_programs(tracefs: &Tracefs) -> LackOfPrograms {
+    let (why, instead) = match has_dist(tracefs) {
         true => ("this module takes no stacks of programs", "load a newer one"),
         false => ("C's histograms have no stacks of programs", "use rhist's"),
+    };
+    LackOfPrograms {
+        note: format!("{why}, so they are left out"),
+        error: format!("{why}: {instead}"),
     }
 }
 
@@ -128,17 +140,17 @@ pub(super) fn without_programs(
     measure: &mut Measure,
     options: &Options,
 ) -> Result<Option<String>, Error> {
-    let (why, instead) = why_without_programs(tracefs);
+    let lack = lack_of_programs(tracefs);
     let is_program = |name: &String| measure.keys.get(name).unwrap_or(name) == USTACK;
     let is_kept = |point: &Point| point.keep.values().any(|field| field == USTACK);
     if measure.start.iter().any(is_kept) || options.by.is_some() && measure.by.iter().any(is_program) {
-        return Err(Error::Impossible(format!("{why}: {instead}")));
+        return Err(Error::Impossible(lack.error));
     }
     let mut by = measure.by.clone();
     by.retain(|name| !is_program(name));
     let is_less = by.len() < measure.by.len();
     measure.by = by;
-    Ok(is_less.then(|| format!("{why}, so they are left out")))
+    Ok(is_less.then_some(lack.note))
 }
 
 #[cfg(test)]

@@ -37,9 +37,8 @@ pub(crate) use commands::TASKS;
 pub(crate) use commands::task_list;
 pub use error::Error;
 pub(crate) use group::add_names as add_task_names;
-pub(crate) use group::is_about_running;
+pub(crate) use group::lack_of_programs;
 pub use group::task_keys;
-pub(crate) use group::why_without_programs;
 use measure::RUNNING;
 pub(crate) use measure::USTACK;
 pub use measure::events_of;
@@ -111,7 +110,7 @@ impl Plan {
             let note = group::without_programs(tracefs, &mut measure, options)?;
             question.notes.extend(note);
         }
-        if measure.by.iter().any(|name| name == USTACK) && !is_about_running(&measure) {
+        if measure.by.iter().any(|name| name == USTACK) && !group::is_about_running(&measure) {
             let note = format!("{USTACK} is of the task that runs at the event");
             question.notes.push(note);
         }

@@ -81,10 +81,7 @@ impl Query {
                             "--by ustack: these events are about another task than the running one, whose stack is known"
                                 .to_owned()
                         }
-                        false => {
-                            let (why, instead) = plan::why_without_programs(tracefs);
-                            format!("{why}: {instead}")
-                        }
+                        false => plan::lack_of_programs(tracefs).error,
                     }));
                 }
                 checked("--by", key, self.check_key(&format, key, measure))?;

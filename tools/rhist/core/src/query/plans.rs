@@ -31,8 +31,7 @@ impl Query {
         let mut notes = Vec::new();
         let measure = self.with_events(tracefs)?;
         if self.measure.programs && !measure.programs {
-            let (why, _) = plan::why_without_programs(tracefs);
-            notes.push(format!("{why}, so they are left out"));
+            notes.push(plan::lack_of_programs(tracefs).note);
         }
         let threads = self.threads()?;
         if self.children && threads.is_empty() {
