@@ -150,7 +150,7 @@ pub struct Feeder {
 }
 
 impl Feeder {
-    /// A feeder for the folder [`crate::FOLDER`] at this path.
+    /// A feeder for the folder `user_objects/` at this path.
     ///
     /// # Errors
     ///
@@ -289,17 +289,16 @@ impl Feeder {
             Some(before) => before,
         };
         let rules_before = before.as_ref().map(|known| known.rules);
-        let rules = match rules_before {
+        let mut rules = match rules_before {
             None | Some(Progress::Wanted) if object.has_rules => Progress::Others,
             before => progress(before),
         };
         let names_before = before.as_ref().map(|known| known.names);
-        let names = match self.settings.names {
+        let mut names = match self.settings.names {
             Some(_) if names_before.is_none() && rules == Progress::Begun => Progress::Later,
             Some(_) => progress(names_before),
             None => Progress::Others,
         };
-        let (mut rules, mut names) = (rules, names);
         let mut is_asked = false;
         for (job, before, now) in [
             (Job::Rules, rules_before, &mut rules),
@@ -312,10 +311,8 @@ impl Feeder {
                 is_asked = true;
                 *now = Progress::Begun;
                 self.queue.push(Task {
-                    number,
-                    job,
-                    is_slow: false,
                     is_ask,
+                    ..Task::new(number, job)
                 });
             }
         }
@@ -489,12 +486,7 @@ impl Feeder {
                 _ => Progress::Begun,
             };
             if known.names == Progress::Begun {
-                self.queue.push(Task {
-                    number: object.number,
-                    job: Job::Names,
-                    is_slow: false,
-                    is_ask: false,
-                });
+                self.queue.push(Task::new(object.number, Job::Names));
             }
         }
         let Err(why) = result else { return };
@@ -552,12 +544,7 @@ impl Feeder {
         match self.objects.get_mut(&number) {
             Some(known) if known.debug.is_none() && debug.is_some() => {
                 known.debug = debug;
-                self.queue.push(Task {
-                    number,
-                    job: Job::Names,
-                    is_slow: false,
-                    is_ask: false,
-                });
+                self.queue.push(Task::new(number, Job::Names));
                 Ok(Progress::Begun)
             }
             _ => Ok(Progress::Fed),

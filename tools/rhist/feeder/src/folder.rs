@@ -15,9 +15,6 @@ use std::path::PathBuf;
 use crate::list;
 use crate::list::Object;
 
-/// Its name in the tracing directory.
-pub const FOLDER: &str = "user_objects";
-
 /// Bytes of a table that are written at once.
 const PIECE: usize = 1 << 16;
 

@@ -29,7 +29,6 @@ mod thread;
 pub use feeder::Feeder;
 pub use feeder::Settings;
 pub use feeder::Until;
-pub use folder::FOLDER;
 pub use list::Object;
 pub use names::Names;
 pub use news::News;

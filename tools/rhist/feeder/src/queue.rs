@@ -19,6 +19,18 @@ pub struct Task {
     pub is_ask: bool,
 }
 
+impl Task {
+    /// A task of a readable file that has not been tried.
+    pub fn new(number: u32, job: Job) -> Self {
+        Self {
+            number,
+            job,
+            is_slow: false,
+            is_ask: false,
+        }
+    }
+}
+
 /// Tasks for one job.
 #[derive(Debug, Default)]
 struct Lane {
@@ -65,20 +77,16 @@ impl Queue {
         let found = lanes.into_iter().find_map(|(job, lane)| {
             let task = |is_slow| {
                 move |number| Task {
-                    number,
-                    job,
                     is_slow,
-                    is_ask: false,
+                    ..Task::new(number, job)
                 }
             };
             let fresh = lane.fresh.pop_front().map(task(false));
             fresh.or_else(|| (!has_slow).then(|| lane.slow.pop_front().map(task(true)))?)
         });
         let ask = |(number, job)| Task {
-            number,
-            job,
-            is_slow: false,
             is_ask: true,
+            ..Task::new(number, job)
         };
         found.or_else(|| self.asks.pop_front().map(ask))
     }
@@ -88,12 +96,7 @@ impl Queue {
         if let Some(at) = self.asks.iter().position(|(asked, _)| *asked == number)
             && let Some((number, job)) = self.asks.remove(at)
         {
-            self.push(Task {
-                number,
-                job,
-                is_slow: false,
-                is_ask: false,
-            });
+            self.push(Task::new(number, job));
         }
     }
 

@@ -56,7 +56,7 @@ pub struct FeederThread {
 }
 
 impl FeederThread {
-    /// Starts a feeder for the folder [`FOLDER`](crate::FOLDER) at this path.
+    /// Starts a feeder for the folder `user_objects/` at this path.
     ///
     /// # Errors
     ///
