@@ -1303,10 +1303,13 @@ static bool nothing_left(void)
 	char *stats = slurp(pathf("%s/hist_stats", tracing_dir())), *rest = stats, *line;
 	unsigned int hooked = 0;
 
-	/* General lines begin with "WORD: ", lines of an event with "SYSTEM:EVENT ". */
-	while ((line = strsep(&rest, "\n")) && *line)
-		if (line[strcspn(line, " ") - 1] != ':' && hooked++ < 10)
+	/* Only lines of an event begin with "SYSTEM:EVENT ". */
+	while ((line = strsep(&rest, "\n")) && *line) {
+		size_t system = strcspn(line, ": ");
+
+		if (line[system] == ':' && line[system + 1] != ' ' && hooked++ < 10)
 			note("an event is hooked: %s", line);
+	}
 	if (!stats)
 		die("hist_stats");
 	free(stats);
