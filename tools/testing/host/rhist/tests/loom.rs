@@ -524,7 +524,7 @@ fn replaced_interrupted(bits: u32, first: u64, second: u64) {
     loop {
         let outcomes = Outcomes::new();
         let (seen, seen_tables) = (outcomes.clone(), tables.clone());
-        model(2, move || {
+        long_model(2, move || {
             let map = map(bits, 8);
             let handler = {
                 let (map, tables) = (map.clone(), seen_tables.clone());

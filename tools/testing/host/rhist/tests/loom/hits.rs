@@ -83,6 +83,7 @@ fn assert_hits(map: &Map, expected: [u64; 2]) {
 /// Two hits of a key and one of another key, for which the first table has one place: whoever finds
 /// no place seals a slot, and all agree in which table the key is.
 #[test]
+#[ignore = "it takes a minute: see s1_seal_insert"]
 fn s1_same_key() {
     let outcomes = Outcomes::new();
     let seen = outcomes.clone();
