@@ -112,7 +112,12 @@ fn give_up_rights() -> Result<(), Kept> {
         permitted: CapabilitySet::empty(),
         inheritable: CapabilitySet::empty(),
     };
-    thread::set_capabilities(None, none).map_err(kept("capabilities"))
+    // A service without any may not be allowed this call.
+    let has_any = !(now.effective | now.permitted | now.inheritable).is_empty();
+    match has_any {
+        true => thread::set_capabilities(None, none).map_err(kept("capabilities")),
+        false => Ok(()),
+    }
 }
 
 fn become_nobody() -> rustix::io::Result<()> {

@@ -28,7 +28,6 @@ use crate::list::Object;
 use crate::name_table::NameTable;
 use crate::namer::NAMES;
 use crate::namer::is_trusted;
-use crate::names;
 use crate::names::Names;
 use crate::news::News;
 use crate::news::Summary;
@@ -537,7 +536,7 @@ impl Feeder {
         }
         let debug = (self.find_debug)(table.build_id());
         if !names.set_table(object, table) {
-            let most = names::MOST_BYTES >> 20;
+            let most = names.most() >> 20;
             return Err(format!("all names would take more than {most} MiB"));
         }
         let number = object.number;

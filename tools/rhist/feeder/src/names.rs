@@ -17,8 +17,8 @@ use rhist_symbols::Shown;
 use crate::list::Object;
 use crate::name_table::NameTable;
 
-/// Most bytes of all tables.
-pub const MOST_BYTES: usize = 128 << 20;
+/// Most bytes of all names, unless [`Names::new()`] says otherwise.
+const MOST_BYTES: usize = 128 << 20;
 
 /// Objects that are remembered: 16 full tables of the module, which has another one with other
 /// numbers after some time.
@@ -28,11 +28,13 @@ const MOST_OBJECTS: usize = 1 << 16;
 ///
 /// The module gives no number to another object while it is loaded, so a name stays right after
 /// its object has left the list.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Debug)]
 pub struct Names(Arc<Shared>);
 
-#[derive(Default, Debug)]
+#[derive(Debug)]
 struct Shared {
+    /// Most bytes of all tables.
+    most: usize,
     state: Mutex<State>,
     /// Notified when less is awaited.
     changed: Condvar,
@@ -61,7 +63,28 @@ struct Known {
     table: Option<Arc<NameTable>>,
 }
 
+impl Default for Names {
+    /// With at most [`MOST_BYTES`].
+    fn default() -> Self {
+        Self::new(MOST_BYTES)
+    }
+}
+
 impl Names {
+    /// No names yet, and never more than so many bytes of them.
+    pub fn new(most: usize) -> Self {
+        Self(Arc::new(Shared {
+            most,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }))
+    }
+
+    /// Most bytes of all names.
+    pub(crate) fn most(&self) -> usize {
+        self.0.most
+    }
+
     /// A word of a stack as text: `malloc+0x1d`; without a known function `libc.so.6+0x9a1d`; in
     /// code without a file `[memory of 77]+0x12`, with the process; of an object that is not known
     /// `[object 12]+0x9a1d`. All is escaped, and safe to print, also in a folded stack.
@@ -151,7 +174,7 @@ impl Names {
     }
 
     /// Gives an object its names, in place of earlier ones. Returns false if all tables would
-    /// take more than [`MOST_BYTES`].
+    /// take more bytes than they may.
     pub(crate) fn set_table(&self, object: &Object, table: NameTable) -> bool {
         let mut state = self.lock();
         state.tables.retain(|table| Arc::strong_count(table) > 1);
@@ -160,7 +183,7 @@ impl Names {
             Some(same) => same,
             None => {
                 let bytes: usize = state.tables.iter().map(|table| table.size()).sum();
-                if bytes + table.size() > MOST_BYTES {
+                if bytes + table.size() > self.0.most {
                     return false;
                 }
                 let table = Arc::new(table);

@@ -88,13 +88,17 @@ impl FeederThread {
         })
     }
 
+    /// Whether it has not ended by itself, as when the module was unloaded.
+    pub fn is_running(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
     /// Waits until no names are awaited, at most so long: all objects that are in the list now have
     /// been tried. Returns at once if the feeder has ended, or reads no names.
     pub fn settle(&self, most: Duration) {
         let Some(names) = &self.names else { return };
         let end = Instant::now() + most;
-        let is_running = || self.thread.as_ref().is_some_and(|thread| !thread.is_finished());
-        while is_running() && !self.is_settled(names) {
+        while self.is_running() && !self.is_settled(names) {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;

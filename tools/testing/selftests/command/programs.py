@@ -15,6 +15,7 @@ import subprocess
 import time
 
 from instance import has_begun, until
+from scrape import Server, soon
 from tap import finish, ok, skip
 
 RHIST = os.environ["RHIST_COMMAND"]
@@ -167,6 +168,38 @@ def own():
     ok(hits == sum(row["hits"] for row in total["rows"]), "its intervals add up")
 
 
+def served():
+    """A service without capabilities labels series with the functions."""
+    server, comm = Server(WORK), "nested_served"
+    server.write(f"""[histogram.calls]
+budget = "100%"
+count = "syscalls:sys_enter_getpgid --by ustack --comm {comm}"
+""")
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    server.start()
+    shutil.copy(f"{OUT}/nested", f"{WORK}/{comm}")
+    with subprocess.Popen([f"{WORK}/{comm}", "calls", str(CALLS)], stdin=subprocess.PIPE) as load:
+        # The first ones, until the files have been read, end early.
+        known = soon(lambda: any("_start;" in str(labels) for _, labels in server.scrape()))
+        load.communicate(b"\n", timeout=300)
+
+    def found():
+        samples = server.scrape().items()
+        return {labels: value for (name, labels), value in samples if name == "rhist_calls_total" and "called_inner" in str(labels)}
+
+    ok(known and soon(lambda: sum(found().values()) == CALLS, 20), "a service counts each call", found(), server.said())
+    ok([re.search(r"_start;.*;main;called_outer;called_middle;called_inner;", str(labels)) for labels in found()] not in ([], [None]),
+       "with the names of its functions", found())
+
+    def has_list():
+        files = (f"/proc/{server.process.pid}/fd/{number}" for number in os.listdir(f"/proc/{server.process.pid}/fd"))
+        return any(os.readlink(file).endswith("/user_objects/list") for file in files)
+
+    before = has_list()
+    ok(before and server.reload() and not has_list(), "and holds no file of the module after a reload", before)
+    server.stop()
+
+
 def refused():
     """A stack of a program where none can be had."""
     for words, why in [
@@ -189,8 +222,9 @@ def main():
         if HAVE_SAMPLES:
             sleeps()
             shares()
+            served()
         else:
-            skip("offcputime, profile", "no probes, and no registers of programs in samples")
+            skip("offcputime, profile, serve", "no probes, no registers of programs in samples, and no network")
     finally:
         shutil.rmtree(WORK, ignore_errors=True)
     finish()

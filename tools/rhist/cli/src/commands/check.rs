@@ -49,9 +49,10 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     push_settings(&config)?;
     // Any configuration needs a tracing directory.
     run::tracefs(None)?;
+    let planner = ConfigPlanner::default();
     let mut is_wrong = false;
     for wanted in &config.histograms {
-        if let Err(problem) = ConfigPlanner.plan(wanted, &Id::example()) {
+        if let Err(problem) = planner.plan(wanted, &Id::example()) {
             Diagnostic::in_file(*problem).print();
             is_wrong = true;
         }

@@ -12,6 +12,7 @@ pub mod doctor;
 pub mod exec;
 pub mod ls;
 mod planner;
+mod programs;
 pub mod push;
 pub mod recipe;
 pub mod record;

@@ -14,6 +14,7 @@ use rhist_core::query::Query;
 use rhist_core::query::QueryText;
 use rhist_core::question::Question;
 use rhist_core::room::Idle;
+use rhist_core::table::ProgramNames;
 use rhist_core::tracefs::events::ResolveError;
 use rhist_export::service;
 use rhist_export::service::HistogramConfig;
@@ -21,22 +22,35 @@ use rhist_export::service::Planner;
 use rhist_export::service::Settings;
 use rhist_export::service::What;
 
+use super::programs::ServicePrograms;
 use crate::recipes;
 use crate::run;
 
 /// Planner for the histograms of a configuration.
-pub struct ConfigPlanner;
+#[derive(Default)]
+pub struct ConfigPlanner {
+    /// For stacks of programs; `None`: only plans.
+    pub programs: Option<ServicePrograms>,
+}
 
 impl Planner for ConfigPlanner {
     fn plan(&self, wanted: &HistogramConfig, id: &Id) -> Result<service::Plans, Box<InFile>> {
         let settings = &wanted.settings;
-        let plans = match &settings.what {
+        let make = || match &settings.what {
             What::Query { kind, text } => {
                 let plans = by_query(kind, text, settings, id);
                 plans.map_err(|problem| Box::new(wanted.problem_in(kind, problem)))
             }
             What::Triggers(triggers) => by_triggers(wanted, triggers, id),
-        }?;
+        };
+        let mut plans = make()?;
+        if let Some(programs) = &self.programs
+            && plans.plans.best.has_programs()
+            && programs.start(&plans.tracefs.user_objects())
+        {
+            // Without the hits of the new thread.
+            plans = make()?;
+        }
         if !settings.containers && plans.plans.iter().any(Plan::has_groups) {
             let title = "everybody who can scrape this would read paths of control groups";
             let problem = wanted.problem_of_name(title);
@@ -47,6 +61,11 @@ impl Planner for ConfigPlanner {
             None => Ok(plans),
             Some(key) => Err(Box::new(no_key(wanted, key, &keys))),
         }
+    }
+
+    fn programs(&self) -> Option<Box<dyn ProgramNames>> {
+        let programs = self.programs.clone()?;
+        Some(Box::new(programs))
     }
 }
 

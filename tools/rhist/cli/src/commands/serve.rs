@@ -45,6 +45,7 @@ use signal_hook::consts::SIGTERM;
 
 use super::check;
 use super::planner::ConfigPlanner;
+use super::programs::ServicePrograms;
 use super::push::tell;
 use super::push::tell_left;
 use crate::diagnostic;
@@ -108,7 +109,12 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let listen = (args.listen.host(), args.listen.port().unwrap_or(PORT));
     let mut server = Server::bind(listen).with_context(|| format!("cannot listen on {}:{}", listen.0, listen.1))?;
     let address = server.address()?;
+    let programs = ServicePrograms::default();
     let mut scraper = Scraper {
+        planner: ConfigPlanner {
+            programs: Some(programs.clone()),
+        },
+        programs,
         service: Service::new(Id::of_this_process().context("/proc")?, journals),
         own: SelfMetrics::new(match tracefs.backend() {
             Backend::Rhist => "rhist",
@@ -172,6 +178,8 @@ pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
 
 /// State of the service.
 struct Scraper {
+    planner: ConfigPlanner,
+    programs: ServicePrograms,
     service: Service,
     own: SelfMetrics,
     pushing: Pushing,
@@ -185,7 +193,13 @@ struct Scraper {
 impl Scraper {
     /// Starts one histogram that is due.
     fn tick(&mut self, now: Instant) {
-        log(self.service.tick(&ConfigPlanner, now));
+        if !self.service.is_released(now) {
+            self.programs.resume();
+        }
+        log(self.service.tick(&self.planner, now));
+        if self.programs.has_begun() {
+            self.leave_out_threads();
+        }
     }
 
     fn read(&mut self, age: Duration) {
@@ -204,8 +218,13 @@ impl Scraper {
             say!("rhist: pushes to {url} every {seconds} s");
         }
         self.pushing.apply(settings, &mut self.service, PATIENCE);
-        // A new thread for another receiver must be left out of the measurements. Also, the number
-        // of an ended thread may later be reused by a task that must count.
+        self.leave_out_threads();
+    }
+
+    /// Starts the histograms anew if this process has other threads: a new one, for a receiver or
+    /// for stacks of programs, must be left out of the measurements. Also, the number of an ended
+    /// one may later be reused by a task that must count.
+    fn leave_out_threads(&mut self) {
         let mut threads = threads::own();
         threads.sort_unstable();
         if threads != self.threads {
@@ -233,6 +252,7 @@ impl Scraper {
     /// reason of the signal.
     fn reload(&mut self, args: &Args) {
         log(self.service.release());
+        self.programs.release();
         let config = check::read(&args.config).and_then(|config| match check::push_settings(&config) {
             Ok(settings) => Some((config, settings)),
             Err(error) => {

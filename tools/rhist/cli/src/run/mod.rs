@@ -36,6 +36,8 @@ pub use open::prepare;
 pub use open::start;
 pub use open::tracefs;
 pub use programs::Programs;
+pub use programs::function;
+pub use programs::lacks;
 
 /// Measures, and prints the results.
 pub fn run(measurement: &Measurement) -> anyhow::Result<ExitCode> {

@@ -2,6 +2,8 @@
 
 //! Rules and names for the stacks of programs that a run takes.
 
+use std::io;
+use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 use std::time::Instant;
@@ -57,10 +59,7 @@ impl Programs {
                 is_quiet,
             }),
             Err(error) => {
-                say!(
-                    "rhist: stacks of programs have neither rules nor names: {}: {error}",
-                    folder.display()
-                );
+                say!("{}", lacks(&folder, &error));
                 None
             }
         }
@@ -98,13 +97,23 @@ impl Programs {
     }
 }
 
-/// Names without offsets, so that a function is one, wherever it calls from; and offsets in files
-/// without names.
+/// A message for a folder of which no files can be read.
+pub fn lacks(folder: &Path, error: &io::Error) -> String {
+    let folder = folder.display();
+    format!("rhist: stacks of programs have neither rules nor names: {folder}: {error}")
+}
+
+/// A name without an offset, so that a function is one, wherever it calls from; or an offset in a
+/// file without names.
+pub fn function(names: &Names, place: Place) -> String {
+    let shown = names.function(place.object, place.offset, place.is_exact);
+    // It is escaped again when it is shown.
+    Text::shown(&shown).to_lossy()
+}
+
 impl ProgramNames for Programs {
     fn name(&self, place: Place) -> String {
-        let shown = self.names.function(place.object, place.offset, place.is_exact);
-        // It is escaped again when it is shown.
-        Text::shown(&shown).to_lossy()
+        function(&self.names, place)
     }
 
     fn settle(&self, most: Duration) {

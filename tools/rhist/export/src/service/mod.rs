@@ -218,6 +218,11 @@ impl Service {
         happened
     }
 
+    /// Whether the module may be unloaded at present: see [`Self::release()`].
+    pub fn is_released(&self, now: Instant) -> bool {
+        is_released(self.released, now)
+    }
+
     /// Time at which [`Self::tick()`] or [`Self::read()`] is due.
     pub fn due(&self) -> Option<Instant> {
         let starts = self.histograms.iter().filter_map(Watched::due).min();

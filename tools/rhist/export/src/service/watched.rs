@@ -19,9 +19,11 @@ use rhist_core::run;
 use rhist_core::run::Run;
 use rhist_core::run::StartError;
 use rhist_core::run::Wanted;
+use rhist_core::table::ProgramNames;
 use rhist_core::table::Row;
 use rhist_core::table::Time;
 use rhist_core::table::fold;
+use rhist_core::threads;
 use rhist_core::tracefs::Backend;
 use rhist_core::tracefs::Tracefs;
 
@@ -49,6 +51,11 @@ pub trait Planner {
     /// Plans a histogram for the current state of this machine. `id` goes into the names of its
     /// objects.
     fn plan(&self, wanted: &HistogramConfig, id: &Id) -> Result<Plans, Box<InFile>>;
+
+    /// Names for the functions of programs. `None`: they are numbers.
+    fn programs(&self) -> Option<Box<dyn ProgramNames>> {
+        None
+    }
 }
 
 /// A histogram of a configuration.
@@ -187,6 +194,13 @@ impl Watched {
         run::reap(&tracefs, world.journals, false);
         let started = Run::start_first(&tracefs, world.journals, plans, &command, world.wanted);
         let run = started.and_then(|mut run| {
+            if run.plan().has_programs()
+                && let Some(programs) = world.planner.programs()
+            {
+                // The processes that read the files of programs.
+                run.leave_out_children(&threads::own());
+                run.set_programs(programs);
+            }
             // Before the triggers count, since the measurement causes hits.
             if let Ok(cost) = cost::measure(&tracefs, world.journals, run.plan()) {
                 run.set_cost(cost);

@@ -33,6 +33,8 @@ fn a_machine_is_served() {
     let mut server = Server::bind(("127.0.0.1", 0)).unwrap();
     let address = server.address().unwrap();
     let mut scraper = Scraper {
+        planner: ConfigPlanner::default(),
+        programs: ServicePrograms::default(),
         service,
         own: SelfMetrics::new("rhist"),
         pushing: Pushing::new(|_| unreachable!("nobody has said where to push")),
