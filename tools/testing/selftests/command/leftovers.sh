@@ -67,14 +67,11 @@ funclatency vfs_read"
 # User-mode Linux tests the others; here, only those with probes.
 ! rest_only || recipes="funclatency vfs_read"
 
-for backend in rhist c; do
-	echo "$recipes" | while read -r recipe; do
-		$rhist $recipe -d 0.1 --backend $backend >"$work/out" 2>&1 || echo "# $(cat "$work/out")"
-		echo $? >"$work/status"
-	done
-	untouched "$backend: each recipe undoes what it made"
-
-	for signal in $(rest_only && echo TERM || echo INT TERM HUP); do
+# ended BACKEND: runs that a signal or a closed pipe ends, and some that a full pipe stops
+ended()
+{
+	backend=$1
+	for signal in INT TERM HUP; do
 		$rhist runqlat --backend $backend >"$work/out" 2>&1 &
 		soon counting $backend
 		kill -s $signal $!
@@ -108,6 +105,51 @@ for backend in rhist c; do
 	is "$($rhist ls runs | sed 's/^[^ ]* *//; s/ .*//')" kept "$backend: with --keep, it is kept"
 	$rhist clean >"$work/out"
 	untouched "$backend: and it undoes what it made"
+}
+
+# kept BACKEND: instances that a reader keeps busy, or that are to be kept
+kept()
+{
+	backend=$1
+	# A process holds a file of the instance open: the run ends, and the instance is removed
+	# later.
+	$rhist runqlat --backend $backend >/dev/null 2>&1 &
+	soon running
+	instance=$(ls "$KERNEL/instances" | grep '^rhist-' | head -n 1)
+	# The instance may exist before its files.
+	soon [ -e "$KERNEL/instances/$instance/trace_pipe" ]
+	exec 9<"$KERNEL/instances/$instance/trace_pipe"
+	kill -9 $!
+	wait $! 2>/dev/null
+	$rhist clean >"$work/out" 2>&1
+	yes "$backend: a reader keeps it busy, which is told" grep -q "in use, for example by a program" "$work/out"
+	exec 9<&-
+	$rhist >/dev/null
+	untouched "$backend: what a reader has kept busy goes when it can"
+
+	$rhist runqlat -d 0.05 --keep --backend $backend >/dev/null 2>"$work/err"
+	is $? 0 "$backend: --keep"
+	yes "$backend: leaves the instance" running
+	$rhist >/dev/null
+	yes "$backend: which the next one leaves alone" running
+	sed -n 's/^    //p' "$work/err" >"$work/undo"
+	sh -e "$work/undo" 2>"$work/err2"
+	no "$backend: the commands that it has printed undo it" running
+	$rhist clean >/dev/null
+	$rhist runqlat -d 0.05 --keep --backend $backend >/dev/null 2>&1
+	$rhist clean >/dev/null
+	untouched "$backend: and so does rhist clean"
+}
+
+for backend in rhist c; do
+	echo "$recipes" | while read -r recipe; do
+		$rhist $recipe -d 0.1 --backend $backend >"$work/out" 2>&1 || echo "# $(cat "$work/out")"
+		echo $? >"$work/status"
+	done
+	untouched "$backend: each recipe undoes what it made"
+
+	# User-mode Linux has shown these.
+	rest_only || ended $backend
 
 	# The next run cleans up after a killed one. How long a run takes depends on the machine.
 	rounds=${LONG:+500}
@@ -138,34 +180,7 @@ for backend in rhist c; do
 	# With few rounds, all may have been too early or too late.
 	[ "$rounds" -lt 12 ] || yes "$backend: of which some had left something ($left)" [ $left -gt 0 ]
 
-	# A process holds a file of the instance open: the run ends, and the instance is removed
-	# later.
-	$rhist runqlat --backend $backend >/dev/null 2>&1 &
-	soon running
-	instance=$(ls "$KERNEL/instances" | grep '^rhist-' | head -n 1)
-	# The instance may exist before its files.
-	soon [ -e "$KERNEL/instances/$instance/trace_pipe" ]
-	exec 9<"$KERNEL/instances/$instance/trace_pipe"
-	kill -9 $!
-	wait $! 2>/dev/null
-	$rhist clean >"$work/out" 2>&1
-	yes "$backend: a reader keeps it busy, which is told" grep -q "in use, for example by a program" "$work/out"
-	exec 9<&-
-	$rhist >/dev/null
-	untouched "$backend: what a reader has kept busy goes when it can"
-
-	$rhist runqlat -d 0.05 --keep --backend $backend >/dev/null 2>"$work/err"
-	is $? 0 "$backend: --keep"
-	yes "$backend: leaves the instance" running
-	$rhist >/dev/null
-	yes "$backend: which the next one leaves alone" running
-	sed -n 's/^    //p' "$work/err" >"$work/undo"
-	sh -e "$work/undo" 2>"$work/err2"
-	no "$backend: the commands that it has printed undo it" running
-	$rhist clean >/dev/null
-	$rhist runqlat -d 0.05 --keep --backend $backend >/dev/null 2>&1
-	$rhist clean >/dev/null
-	untouched "$backend: and so does rhist clean"
+	rest_only || kept $backend
 done
 
 # A full disk: the journal cannot be written, so nothing is made.
