@@ -97,6 +97,10 @@ proptest! {
         prop_assert_eq!(said(&interned), said(&plain));
         prop_assert_eq!(interned.drops(), 0);
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// More keys than fit, with as many stacks: the same ones get in, and hits of the others are
     /// drops, or count in `other`.
@@ -119,10 +123,6 @@ proptest! {
         let (_, without) = interned.interned().unwrap();
         prop_assert!(without <= interned.drops() || other);
     }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Both maps of a histogram that grows do so: no key and no stack is dropped, although most
     /// hits bring a new one.
@@ -189,7 +189,7 @@ proptest! {
     /// the key tells which. Hits and readers come between all steps of the worker.
     #[test]
     fn recycled(
-        hits in prop::collection::vec(0u64..400, 0..600),
+        hits in prop::collection::vec(0u64..400, 0..400),
         burst in 10usize..60,
         clauses in 0..RECYCLING.len(),
     ) {
