@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-Metrics of OTLP from protobuf, in the form of OTLP's JSON.
+Metrics and profiles of OTLP from protobuf, in the form of OTLP's JSON.
 
 Uses the definitions of OpenTelemetry if RHIST_OTLP names a folder with them (see
 tools/testing/otlp), and otherwise own ones, limited to the fields needed here, which know them by
@@ -35,6 +35,20 @@ METRIC = {
 SCOPE = {1: ("scope", {1: ("name", "string"), 2: ("version", "string")}), 2: ("metrics*", METRIC)}
 RESOURCE = {1: ("resource", {1: ("attributes*", ATTRIBUTE)}), 2: ("scopeMetrics*", SCOPE)}
 REQUEST = {1: ("resourceMetrics*", RESOURCE)}
+SAMPLE = {1: ("stackIndex", "varint"), 2: ("attributeIndices*", "packed"), 4: ("values*", "packed")}
+PROFILE = {
+    1: ("sampleType", {1: ("typeStrindex", "varint"), 2: ("unitStrindex", "varint")}), 2: ("samples*", SAMPLE),
+    3: ("timeUnixNano", "fixed"), 4: ("durationNano", "varint"), 11: ("attributeIndices*", "packed"),
+}
+LOCATION = {3: ("lines*", {1: ("functionIndex", "varint")}), 4: ("attributeIndices*", "packed")}
+DICTIONARY = {
+    1: ("mappingTable*", {}), 2: ("locationTable*", LOCATION), 3: ("functionTable*", {1: ("nameStrindex", "varint")}), 4: ("linkTable*", {}),
+    5: ("stringTable*", "string"), 6: ("attributeTable*", {1: ("keyStrindex", "varint"), 2: ("value", VALUE)}),
+    7: ("stackTable*", {1: ("locationIndices*", "packed")}),
+}
+PROFILES_SCOPE = {1: ("scope", {1: ("name", "string"), 2: ("version", "string")}), 2: ("profiles*", PROFILE)}
+PROFILES_RESOURCE = {1: ("resource", {1: ("attributes*", ATTRIBUTE)}), 2: ("scopeProfiles*", PROFILES_SCOPE)}
+PROFILES = {1: ("resourceProfiles*", PROFILES_RESOURCE), 2: ("dictionary", DICTIONARY)}
 
 
 def varint(data, at):
@@ -86,10 +100,10 @@ def message(data, fields):
     return found
 
 
-def definitions():
+def definitions(fields=REQUEST):
     """
-    Returns the module json_format and an empty request, or None without the definitions of
-    OpenTelemetry.
+    Returns the module json_format and an empty request with these fields, or None without the
+    definitions of OpenTelemetry.
     """
     if not (folder := os.environ.get("RHIST_OTLP")):
         return None
@@ -97,14 +111,15 @@ def definitions():
         sys.path.insert(0, folder)
     from google.protobuf import json_format
     from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+    from opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2 import ExportProfilesServiceRequest
 
-    return json_format, ExportMetricsServiceRequest()
+    return json_format, ExportMetricsServiceRequest() if fields is REQUEST else ExportProfilesServiceRequest()
 
 
-def from_protobuf(data):
-    """Parses a request from bytes of protobuf."""
-    own = message(data, REQUEST)
-    if not (found := definitions()):
+def from_protobuf(data, fields=REQUEST):
+    """Parses a request with these fields from bytes of protobuf."""
+    own = message(data, fields)
+    if not (found := definitions(fields)):
         return own
     json_format, request = found
     request.ParseFromString(data)
@@ -135,4 +150,33 @@ def numbers(value, name=""):
     return int(value) if name in INTEGERS and isinstance(value, str) else value
 
 
-INTEGERS = ("startTimeUnixNano", "timeUnixNano", "asInt", "count", "zeroCount", "bucketCounts", "intValue")
+def samples(bodies):
+    """
+    All samples of profiles: name and unit, attributes, functions from the innermost one, and the
+    value.
+    """
+    for _, body in bodies:
+        request = from_protobuf(body, PROFILES)
+        words = request["dictionary"]
+        strings = words["stringTable"]
+
+        def attributes(owner, words=words, strings=strings):
+            of_owner = (words["attributeTable"][index] for index in owner.get("attributeIndices", []))
+            return {strings[one["keyStrindex"]]: next(iter(one["value"].values())) for one in of_owner}
+
+        def functions(index, words=words, strings=strings):
+            for place in words["stackTable"][index].get("locationIndices", []):
+                location = words["locationTable"][place]
+                name = strings[words["functionTable"][location["lines"][0]["functionIndex"]]["nameStrindex"]]
+                yield name, attributes(location)["profile.frame.type"]
+
+        for resource in request["resourceProfiles"]:
+            for scope in resource["scopeProfiles"]:
+                for profile in scope["profiles"]:
+                    kind = profile["sampleType"]
+                    name = strings[kind["typeStrindex"]], strings[kind["unitStrindex"]]
+                    for sample in profile.get("samples", []):
+                        yield name, attributes(sample), list(functions(sample.get("stackIndex", 0))), sample["values"][0]
+
+
+INTEGERS = ("startTimeUnixNano", "timeUnixNano", "asInt", "count", "zeroCount", "bucketCounts", "intValue", "durationNano", "values")

@@ -14,7 +14,9 @@ import signal
 import subprocess
 import time
 
+import otlp
 from instance import has_begun, until
+from receiver import Receiver, free_port
 from scrape import Server, soon
 from tap import finish, ok, skip
 
@@ -175,7 +177,6 @@ def served():
 budget = "100%"
 count = "syscalls:sys_enter_getpgid --by ustack --comm {comm}"
 """)
-    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     server.start()
     shutil.copy(f"{OUT}/nested", f"{WORK}/{comm}")
     with subprocess.Popen([f"{WORK}/{comm}", "calls", str(CALLS)], stdin=subprocess.PIPE) as load:
@@ -200,11 +201,32 @@ count = "syscalls:sys_enter_getpgid --by ustack --comm {comm}"
     server.stop()
 
 
+def pushed():
+    """Profiles have each call, with its functions and the name of the task."""
+    receiver = Receiver(free_port())
+    words = ["push", "--profiles", "--to", f"127.0.0.1:{receiver.port}", "--queue", f"{WORK}/queue"]
+    run = Run([*words, "-i", "1", "count", "syscalls:sys_enter_getpgid", "--by", "comm,ustack"], "calls", CALLS)
+    run.go()
+    time.sleep(0.5)
+    run.end()
+    ok(receiver.paths == {"/v1development/profiles"}, "profiles have a path of their own", receiver.paths)
+    found = list(otlp.samples(receiver.take()))
+    calls_ = [sample for sample in found if ("called_inner", "native") in sample[2]]
+    ok(sum(value for *_, value in calls_) == CALLS, "profiles have each call", calls_ or found)
+    ok(all(kind == ("count.hits", "count") and attributes == {"comm": run.comm} for kind, attributes, *_ in calls_),
+       "as hits of the task", calls_)
+    functions = [[name for name, _ in stack] for _, _, stack, _ in calls_]
+    ok(functions and all(has(tuple(reversed(stack)), "main", "called_outer", "called_middle", "called_inner") and stack[-1] == "_start"
+                         for stack in functions), "by all of its functions, the innermost first", functions)
+    receiver.end()
+
+
 def refused():
     """A stack of a program where none can be had."""
     for words, why in [
             (["runqlat", "--by", "ustack"], "ustack"),
             (["count", "sched:sched_switch", "--by", "ustack", "--backend", "c"], "no stacks of programs"),
+            (["push", "--profiles", "count", "sched:sched_switch", "--by", "comm"], "profiles are of stacks"),
     ]:
         done = subprocess.run([RHIST, *words, "-d", "1"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         ok(done.returncode != 0 and why in done.stdout, f"rhist {' '.join(words)} is refused", done.stdout)
@@ -222,7 +244,9 @@ def main():
         if HAVE_SAMPLES:
             sleeps()
             shares()
+            subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
             served()
+            pushed()
         else:
             skip("offcputime, profile, serve", "no probes, no registers of programs in samples, and no network")
     finally:

@@ -22,7 +22,7 @@ class Receiver:
 
     def __init__(self, port, unavailable=()):
         self.port, self.unavailable = port, unavailable
-        self.bodies, self.requests = [], 0
+        self.bodies, self.requests, self.paths = [], 0, set()
         self.server = None
         self.begin()
 
@@ -40,6 +40,7 @@ class Receiver:
                     self.close_connection = True
                     return
                 receiver.requests += 1
+                receiver.paths.add(self.path)
                 if receiver.requests in receiver.unavailable:
                     self.send_response(503)
                 else:

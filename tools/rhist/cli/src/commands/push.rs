@@ -9,6 +9,7 @@ use std::time::Duration;
 use std::time::Instant;
 
 use anyhow::Context;
+use anyhow::bail;
 use clap::ValueEnum;
 use rhist_core::names::Names;
 use rhist_core::plan::Plan;
@@ -29,6 +30,7 @@ use rhist_export::push::Limits;
 use rhist_export::push::Pace;
 use rhist_export::push::Pusher;
 use rhist_export::push::Queue;
+use rhist_export::push::Signal;
 use rhist_export::push::Totals;
 
 use super::words;
@@ -69,6 +71,10 @@ pub struct Args {
     /// Push JSON instead of protobuf
     #[arg(long)]
     json: bool,
+    /// Push stacks as profiles, a format in development, by default to
+    /// http://localhost:4318/v1development/profiles
+    #[arg(long, conflicts_with_all = ["json", "temporality"])]
+    profiles: bool,
     /// Seconds between pushes; by default 10
     #[arg(short, long, value_name = "SECONDS", value_parser = seconds, conflicts_with = "replay")]
     interval: Option<f64>,
@@ -108,7 +114,7 @@ enum Temporality {
 /// has not accepted everything.
 pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     let get = |name: &str| std::env::var(name).ok();
-    let environment = Environment::new(&get);
+    let environment = Environment::of(signal(args), &get);
     let mut endpoint = environment.endpoint(args.to.as_deref())?;
     for (name, value) in &args.header {
         endpoint.set_header(name, value)?;
@@ -121,6 +127,9 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     measurement.common.check("push")?;
     measurement.interval = Some(interval(args, &measurement, &environment)?);
     let (tracefs, plans) = run::prepare(&measurement)?;
+    if args.profiles && !plans.best.key_names().iter().any(|key| key.contains("stack")) {
+        bail!("profiles are of stacks: add --by ustack, --by stack, or both");
+    }
     if measurement.common.dry_run {
         return run::dry_run(&tracefs, &plans.best);
     }
@@ -298,7 +307,16 @@ fn interval(args: &Args, measurement: &Measurement, environment: &Environment) -
 
 /// Format of batches.
 fn format(args: &Args, environment: &Environment) -> anyhow::Result<Format> {
+    if args.profiles {
+        return Ok(Format {
+            signal: Signal::Profiles,
+            encoding: Encoding::Protobuf,
+            temporality: push::Temporality::Delta,
+            resource: environment.resource()?,
+        });
+    }
     Ok(Format {
+        signal: Signal::Metrics,
         encoding: match args.json {
             true => Encoding::Json,
             false => environment.encoding()?.unwrap_or(Encoding::Protobuf),
@@ -310,6 +328,13 @@ fn format(args: &Args, environment: &Environment) -> anyhow::Result<Format> {
         },
         resource: environment.resource()?,
     })
+}
+
+fn signal(args: &Args) -> Signal {
+    match args.profiles {
+        true => Signal::Profiles,
+        false => Signal::Metrics,
+    }
 }
 
 fn limits(args: &Args) -> Limits {

@@ -203,7 +203,7 @@ impl<'a> Encoder<'a> {
 
     /// Metrics about the interval itself: times, losses, own cost.
     pub fn own(&self) -> Vec<Metric> {
-        let Interval { from, to, delta, .. } = self.interval;
+        let Interval { from, to, .. } = self.interval;
         let about = self.form.about(self.question);
         let point = |number| vec![self.point(about.clone(), number)];
         let duration = i128::from(to.monotonic_ns) - i128::from(from.monotonic_ns);
@@ -215,18 +215,7 @@ impl<'a> Encoder<'a> {
             ),
             gauge(names::DURATION.to_owned(), "ns".to_owned(), point(duration)),
         ];
-        let losses = &delta.losses;
-        for (name, number) in [
-            (names::EVENTS, Some(self.interval.events)),
-            (names::REJECTED, self.interval.rejected),
-            (names::DROPPED, Some(losses.dropped)),
-            (names::DROPPED_STARTS, Some(losses.dropped_starts)),
-            (names::NO_BUCKET, losses.no_bucket),
-            (names::UNRESOLVED, losses.unresolved),
-            (names::MISSED, losses.missed),
-            (names::MISSED_HITS, losses.missed_hits),
-            (names::EXPIRED_STARTS, losses.expired_starts),
-        ] {
+        for (name, number) in self.counts() {
             if let Some(number) = number {
                 metrics.push(self.sum(name.to_owned(), "1".to_owned(), point(number.into()), true));
             }
@@ -246,12 +235,52 @@ impl<'a> Encoder<'a> {
     }
 
     fn attributes(&self, row: &Row) -> Vec<Attribute> {
+        self.some_attributes(row, |_| true)
+    }
+
+    /// Attributes of the keys of a row other than stacks.
+    pub fn attributes_beside_stacks(&self, row: &Row) -> Vec<Attribute> {
+        self.some_attributes(row, |key| !matches!(key, Key::Stack(_) | Key::Program(_)))
+    }
+
+    /// Attributes of the keys that `takes` returns true for.
+    fn some_attributes(&self, row: &Row, takes: impl Fn(&Key) -> bool) -> Vec<Attribute> {
         let mut attributes = Vec::with_capacity(row.keys.len());
         let columns = self.keys.iter().zip(&self.interval.delta.keys);
-        for ((names, column), key) in columns.zip(&row.keys) {
+        for ((names, column), key) in columns.zip(&row.keys).filter(|(_, key)| takes(key)) {
             self.add(&mut attributes, names.each_ref().map(String::as_str), &column.name, key);
         }
         attributes
+    }
+
+    /// Events and losses of the interval, as attributes with the names of their metrics.
+    pub fn own_attributes(&self) -> Vec<Attribute> {
+        let mut attributes = self.form.about(self.question);
+        for (name, number) in self.counts() {
+            if let Some(number) = number {
+                attributes.push(Attribute {
+                    key: name.to_owned(),
+                    value: Any::Int(Digits(number.into())),
+                });
+            }
+        }
+        attributes
+    }
+
+    /// Events and losses of the interval, if they are known.
+    fn counts(&self) -> [(&'static str, Option<u64>); 9] {
+        let losses = &self.interval.delta.losses;
+        [
+            (names::EVENTS, Some(self.interval.events)),
+            (names::REJECTED, self.interval.rejected),
+            (names::DROPPED, Some(losses.dropped)),
+            (names::DROPPED_STARTS, Some(losses.dropped_starts)),
+            (names::NO_BUCKET, losses.no_bucket),
+            (names::UNRESOLVED, losses.unresolved),
+            (names::MISSED, losses.missed),
+            (names::MISSED_HITS, losses.missed_hits),
+            (names::EXPIRED_STARTS, losses.expired_starts),
+        ]
     }
 
     /// Adds the attributes of a key or a saved field.

@@ -5,4 +5,5 @@
 
 mod flat;
 pub(crate) mod form;
+pub(crate) mod profiles;
 pub(crate) mod protobuf;

@@ -240,7 +240,7 @@ pub struct KeyValueList {
 }
 
 /// Converts all elements.
-fn all<A, B: From<A>>(items: Vec<A>) -> Vec<B> {
+pub fn all<A, B: From<A>>(items: Vec<A>) -> Vec<B> {
     items.into_iter().map(B::from).collect()
 }
 

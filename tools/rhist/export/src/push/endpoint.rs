@@ -12,11 +12,9 @@ use ureq::http::Uri;
 use ureq::http::header;
 
 use super::Error;
+use super::Signal;
 use crate::address::Address;
 use crate::address::Invalid;
-
-/// Path of OTLP's metrics below the address of a receiver.
-const METRICS: &str = "/v1/metrics";
 
 /// Headers that the HTTP client sets itself. Other values would change the meaning of a request, or
 /// break it.
@@ -42,13 +40,17 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// Receiver on this machine, as the specification of OTLP defines it.
-    pub const DEFAULT: &str = "http://localhost:4318/v1/metrics";
+    pub const DEFAULT: &str = "http://localhost:4318";
     /// Default timeout from the specification of the exporter.
     pub const TIMEOUT: Duration = Duration::from_secs(10);
 
-    /// Parses the address of a receiver. The scheme may be missing; without a path, adds the path
-    /// of OTLP's metrics.
+    /// Parses the address of a receiver of metrics: see [`Self::of()`].
     pub fn new(url: &str) -> Result<Self, Error> {
+        Self::of(Signal::Metrics, url)
+    }
+
+    /// Parses the address of a receiver. The scheme may be missing; without a path, adds OTLP's.
+    pub fn of(signal: Signal, url: &str) -> Result<Self, Error> {
         let error = |why: &str| Error(format!("{}: {why}", named(url)));
         let whole = if url.contains("://") {
             url.to_owned()
@@ -85,7 +87,7 @@ impl Endpoint {
             .split_once("://")
             .and_then(|(_, rest)| rest.strip_prefix(authority.as_str()));
         let has_path = behind.is_some_and(|behind| behind.starts_with('/'));
-        let path = if has_path { uri.path() } else { METRICS };
+        let path = if has_path { uri.path() } else { signal.path() };
         let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
         Ok(Endpoint {
             url: format!("http://{authority}{path}{query}"),
@@ -95,10 +97,11 @@ impl Endpoint {
     }
 
     /// Parses the address of a receiver for all signals.
-    pub(super) fn base(url: &str) -> Result<Self, Error> {
+    pub(super) fn base(signal: Signal, url: &str) -> Result<Self, Error> {
         let end = url.find(['?', '#']).unwrap_or(url.len());
         let (address, rest) = url.split_at(end);
-        Self::new(&format!("{}{METRICS}{rest}", address.trim_end_matches('/')))
+        let (address, path) = (address.trim_end_matches('/'), signal.path());
+        Self::of(signal, &format!("{address}{path}{rest}"))
     }
 
     /// Adds a header to each request, replacing one of the same name. Fails for headers that only

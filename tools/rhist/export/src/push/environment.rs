@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Settings in the environment variables of OpenTelemetry's specification. A variable for metrics
-//! takes precedence over the one for all signals.
+//! Settings in the environment variables of OpenTelemetry's specification. A variable for a signal,
+//! such as metrics, takes precedence over the one for all signals.
 
 use std::time::Duration;
 
@@ -10,12 +10,14 @@ use percent_encoding::percent_decode_str;
 use super::Encoding;
 use super::Endpoint;
 use super::Error;
+use super::Signal;
 use super::Temporality;
 
-const ENDPOINT: [&str; 2] = ["OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
-const HEADERS: [&str; 2] = ["OTEL_EXPORTER_OTLP_METRICS_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"];
-const TIMEOUT: [&str; 2] = ["OTEL_EXPORTER_OTLP_METRICS_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT"];
-const PROTOCOL: [&str; 2] = ["OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"];
+/// Ends of variables for one signal or for all.
+const ENDPOINT: &str = "ENDPOINT";
+const HEADERS: &str = "HEADERS";
+const TIMEOUT: &str = "TIMEOUT";
+const PROTOCOL: &str = "PROTOCOL";
 const TEMPORALITY: &str = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE";
 const INTERVAL: &str = "OTEL_METRIC_EXPORT_INTERVAL";
 const RESOURCE: &str = "OTEL_RESOURCE_ATTRIBUTES";
@@ -23,13 +25,19 @@ const SERVICE: &str = "OTEL_SERVICE_NAME";
 
 /// Reader of these variables. An empty variable counts as unset.
 pub struct Environment<'a> {
+    signal: Signal,
     get: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl<'a> Environment<'a> {
-    /// `get` returns the value of a variable.
+    /// Of metrics: see [`Self::of()`].
     pub fn new(get: &'a dyn Fn(&str) -> Option<String>) -> Self {
-        Environment { get }
+        Self::of(Signal::Metrics, get)
+    }
+
+    /// `get` returns the value of a variable.
+    pub fn of(signal: Signal, get: &'a dyn Fn(&str) -> Option<String>) -> Self {
+        Environment { signal, get }
     }
 
     fn value(&self, name: &str) -> Option<String> {
@@ -38,29 +46,45 @@ impl<'a> Environment<'a> {
             .filter(|value| !value.is_empty())
     }
 
-    /// The first of these variables that is set.
-    fn first(&self, names: [&'static str; 2]) -> Option<(&'static str, String)> {
-        names.into_iter().find_map(|name| Some((name, self.value(name)?)))
+    /// Name of the variable of the signal.
+    fn own(&self, end: &str) -> String {
+        let signal = match self.signal {
+            Signal::Metrics => "METRICS",
+            Signal::Profiles => "PROFILES",
+        };
+        format!("OTEL_EXPORTER_OTLP_{signal}_{end}")
+    }
+
+    /// Name and value of the variable of the signal, or else of all signals.
+    fn first(&self, end: &str) -> Option<(String, String)> {
+        let names = [self.own(end), format!("OTEL_EXPORTER_OTLP_{end}")];
+        names.into_iter().find_map(|name| {
+            let value = self.value(&name)?;
+            Some((name, value))
+        })
     }
 
     /// Receiver with headers and timeout. `url` takes precedence over the variables.
     pub fn endpoint(&self, url: Option<&str>) -> Result<Endpoint, Error> {
-        let [own, _] = ENDPOINT;
+        let signal = self.signal;
         let mut endpoint = match (url, self.first(ENDPOINT)) {
-            (Some(url), _) => Endpoint::new(url)?,
-            (None, Some((name, url))) if name == own => Endpoint::new(&url).map_err(|error| about(name, error))?,
-            (None, Some((name, url))) => Endpoint::base(&url).map_err(|error| about(name, error))?,
-            (None, None) => Endpoint::new(Endpoint::DEFAULT)?,
+            (Some(url), _) => Endpoint::of(signal, url)?,
+            (None, Some((name, url))) => match name == self.own(ENDPOINT) {
+                true => Endpoint::of(signal, &url),
+                false => Endpoint::base(signal, &url),
+            }
+            .map_err(|error| about(&name, error))?,
+            (None, None) => Endpoint::of(signal, Endpoint::DEFAULT)?,
         };
         if let Some((name, headers)) = self.first(HEADERS) {
-            for (header, value) in pairs(&headers).map_err(|error| about(name, error))? {
+            for (header, value) in pairs(&headers).map_err(|error| about(&name, error))? {
                 endpoint
                     .set_header(&header, &value)
-                    .map_err(|error| about(name, error))?;
+                    .map_err(|error| about(&name, error))?;
             }
         }
         if let Some((name, milliseconds)) = self.first(TIMEOUT) {
-            endpoint.timeout = duration(name, &milliseconds)?;
+            endpoint.timeout = duration(&name, &milliseconds)?;
         }
         Ok(endpoint)
     }

@@ -23,8 +23,10 @@ use rhist_core::table::Key;
 
 use super::Batch;
 use super::Encoding;
+use super::Signal;
 use super::Temporality;
 use crate::otlp::form::Export;
+use crate::otlp::profiles;
 use crate::otlp::protobuf::ExportMetricsServiceRequest;
 
 /// Rows per batch. Keeps memory use small, and requests below the limits of receivers, which are
@@ -34,6 +36,8 @@ const ROWS: usize = 512;
 /// Format of batches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Format {
+    /// Kind of data. Profiles are protobuf, and deltas.
+    pub signal: Signal,
     /// Encoding of the body.
     pub encoding: Encoding,
     /// Temporality of points.
@@ -82,6 +86,23 @@ impl Exporter {
         };
         let form = Export(self.format.temporality);
         let encoder = Encoder::new(question, names, interval, &form);
+        if self.format.signal == Signal::Profiles {
+            let mut about = encoder.own_attributes();
+            let mut chunks = interval.delta.rows.chunks(ROWS);
+            // Also without rows, so that the receiver learns of losses.
+            let mut rows = Some(chunks.next().unwrap_or_default());
+            while let Some(some) = rows {
+                // The numbers of the interval are in its first profile.
+                let about = std::mem::take(&mut about);
+                let request = profiles::request(question, interval, &encoder, some, &resource, about);
+                push(Batch {
+                    encoding: Encoding::Protobuf,
+                    body: request.encode_to_vec(),
+                });
+                rows = chunks.next();
+            }
+            return;
+        }
         let mut metrics = encoder.own();
         // Runs once even without rows, so that the receiver learns of an idle interval.
         let mut chunks = interval.delta.rows.chunks(ROWS);

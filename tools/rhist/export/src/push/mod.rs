@@ -65,12 +65,32 @@ impl Encoding {
     }
 }
 
+/// Kind of data in batches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Signal {
+    /// Numbers.
+    #[default]
+    Metrics,
+    /// Stacks, in a format that is in development.
+    Profiles,
+}
+
+impl Signal {
+    /// Path below the address of a receiver.
+    pub(crate) fn path(self) -> &'static str {
+        match self {
+            Signal::Metrics => "/v1/metrics",
+            Signal::Profiles => "/v1development/profiles",
+        }
+    }
+}
+
 /// Body of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
     /// Encoding of the body.
     pub encoding: Encoding,
-    /// An encoded `ExportMetricsServiceRequest`.
+    /// An encoded `ExportMetricsServiceRequest` or `ExportProfilesServiceRequest`.
     pub body: Vec<u8>,
 }
 

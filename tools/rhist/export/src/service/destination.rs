@@ -13,6 +13,7 @@ use crate::push::Encoding;
 use crate::push::Endpoint;
 use crate::push::Environment;
 use crate::push::Format;
+use crate::push::Signal;
 use crate::push::Temporality;
 
 /// Default interval between pushes.
@@ -84,6 +85,7 @@ impl Destination {
         Ok(PushSettings {
             endpoint: environment.endpoint(self.to.as_deref())?,
             format: Format {
+                signal: Signal::Metrics,
                 encoding: encoding.unwrap_or(Encoding::Protobuf),
                 temporality: temporality.unwrap_or(Temporality::Delta),
                 resource: environment.resource()?,

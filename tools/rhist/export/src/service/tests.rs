@@ -219,6 +219,7 @@ fn what_a_table_does_not_say_is_in_the_environment() {
         let push = config(text).push.unwrap();
         let settings = push.settings(&Environment::new(get)).unwrap();
         let PushFormat {
+            signal: _,
             encoding,
             temporality,
             resource,

@@ -36,6 +36,7 @@ use crate::push::Batch;
 use crate::push::Encoding;
 use crate::push::Exporter;
 use crate::push::Format;
+use crate::push::Signal;
 use crate::push::Temporality;
 
 fn question() -> Question {
@@ -112,6 +113,7 @@ pub fn interval(seconds: u64, rows: Vec<Row>) -> Interval {
 
 pub fn exporter(encoding: Encoding, temporality: Temporality) -> Exporter {
     Exporter::new(Format {
+        signal: Signal::Metrics,
         encoding,
         temporality,
         resource: vec![("service.name".to_owned(), "kernel".to_owned())],

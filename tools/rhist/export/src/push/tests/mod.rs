@@ -4,6 +4,7 @@
 
 mod batches;
 mod load;
+mod profiles;
 mod pushing;
 mod queue;
 pub(crate) mod receiver;
