@@ -156,10 +156,13 @@ leave()
 shown_events="rhist_events/numbers rhist_events/nested sched/sched_switch irq/softirq_entry kprobes/rhist_sp kprobes/rhist_sr"
 leave $(watched | grep -vE '^(kprobes/rhist_s[^t]|raw_syscalls/|syscalls/)')
 echo "vfs_read vfs_write ${SYS_FUNCTION}getpgid" >"$KERNEL/set_graph_function"
+# Patching all functions would take a while.
+echo "vfs_* ${SYS_FUNCTION}getpgid *pipe* *mutex* security_* __wake_up* schedule*" >"$KERNEL/set_ftrace_filter"
 echo function_graph >"$KERNEL/current_tracer"
 busy "$seconds"
 echo "# with the function graph tracer, too: $(walks)"
 echo nop >"$KERNEL/current_tracer"
+echo >"$KERNEL/set_ftrace_filter"
 echo >"$KERNEL/set_graph_function"
 
 yes "no stack differs from the unwinder's" [ -n "$(number checked)" ]

@@ -266,7 +266,10 @@ static void *registers_always(void *fd)
 static void freeze(void)
 {
 	mmap(NULL, page, PROT_READ, MAP_PRIVATE, open_served(O_RDWR), 0);
-	tell(within_seconds(120, frozen_bit));
+	/* Looks seldom, as a thousand of these keep the processor busy. */
+	for (int i = 0; i < 120 * 4 && !frozen_bit; i++)
+		sleep_ms(250);
+	tell(frozen_bit);
 	_exit(0);
 }
 
