@@ -193,8 +193,9 @@ count = "syscalls:sys_enter_getpgid --by ustack --comm {comm}"
        "with the names of its functions", found())
 
     def has_list():
-        files = (f"/proc/{server.process.pid}/fd/{number}" for number in os.listdir(f"/proc/{server.process.pid}/fd"))
-        return any(os.readlink(file).endswith("/user_objects/list") for file in files)
+        # A file may be closed meanwhile.
+        listed = subprocess.run(["ls", "-l", f"/proc/{server.process.pid}/fd"], stdout=subprocess.PIPE, text=True, check=False)
+        return "/user_objects/list\n" in listed.stdout
 
     before = has_list()
     ok(before and server.reload() and not has_list(), "and holds no file of the module after a reload", before)
