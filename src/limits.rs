@@ -84,6 +84,9 @@ pub const STACK_DEPTH: usize = 31;
 /// Bytes of a stored stack (`HIST_STACKTRACE_SIZE`, `trace.h`).
 pub const STACK_SIZE: u32 = STACK_DEPTH as u32 * 8;
 
+/// Maximum number of words of a stored stack of a program.
+pub const USER_STACK_MAX: usize = 127;
+
 /// Each key takes a multiple of this many bytes (`create_key_field()`, `trace_events_hist.c`).
 pub const KEY_ALIGN: u32 = 8;
 

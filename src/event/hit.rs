@@ -7,8 +7,10 @@ use super::{
     Group,
     GroupPlace,
     GroupTask,
+    LongBuffer,
     Record,
-    Stack, //
+    Stack,
+    Tail, //
 };
 use crate::{
     limits::COMM_LEN,
@@ -26,7 +28,11 @@ pub trait Context {
 
     /// Writes the words of the running program's stack to `to`, which is empty: at most `most`, of
     /// which the last one may say how it ended.
-    fn user_stack(&self, preempt: PreemptOff<'_>, most: usize, to: &mut Stack);
+    fn user_stack(&self, preempt: PreemptOff<'_>, most: usize, to: &mut Tail<'_>);
+
+    /// A buffer for the words of a long stack. `None`: hits that this one has interrupted use all
+    /// of the CPU; or stacks of programs are not taken.
+    fn long_buffer<'a>(&'a self, preempt: PreemptOff<'a>) -> Option<LongBuffer<'a>>;
 
     /// The name of the current task. While another task renames it, the result may be a mix of both
     /// names, and may lack a NUL.

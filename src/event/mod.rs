@@ -11,6 +11,7 @@ pub mod exponential;
 pub mod field;
 pub mod group;
 pub mod hit;
+pub mod long;
 pub mod moment;
 pub mod number;
 pub mod pointed;
@@ -46,6 +47,11 @@ pub use group::{
 pub use hit::{
     Context,
     Hit, //
+};
+pub use long::{
+    LongBuffer,
+    LongBuffers,
+    LONG_WORDS, //
 };
 pub use moment::{
     Clocks,

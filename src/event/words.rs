@@ -59,13 +59,9 @@ impl<const N: usize> Words<N> {
     #[inline(always)]
     pub fn append<T>(&mut self, write: impl FnOnce(&mut Tail<'_>) -> T) -> T {
         let places = self.words.get_mut(self.len..).unwrap_or_default();
-        let most = places.len();
-        let mut tail = Tail {
-            places: places.iter_mut(),
-        };
-        let result = write(&mut tail);
-        // INVARIANT: The tail has initialized the places that it has left behind.
-        self.len += most - tail.places.len();
+        let (result, more) = Tail::fill(places, write);
+        // INVARIANT: So many more places are initialized.
+        self.len += more;
         result
     }
 
@@ -107,6 +103,32 @@ pub struct Tail<'a> {
 }
 
 impl Tail<'_> {
+    /// Calls `write` with a tail of these places. Returns its result, and how many of the places,
+    /// beginning with the first one, it has initialized.
+    #[inline(always)]
+    pub(super) fn fill<T>(
+        places: &mut [MaybeUninit<u64>],
+        write: impl FnOnce(&mut Tail<'_>) -> T,
+    ) -> (T, usize) {
+        let most = places.len();
+        let mut tail = Tail {
+            places: places.iter_mut(),
+        };
+        let result = write(&mut tail);
+        (result, most - tail.places.len())
+    }
+
+    /// [`Words::append`] to the words that the tail belongs to.
+    #[inline(always)]
+    pub fn append<T>(&mut self, write: impl FnOnce(&mut Tail<'_>) -> T) -> T {
+        let mut tail = Tail {
+            places: mem::take(&mut self.places),
+        };
+        let result = write(&mut tail);
+        self.places = tail.places;
+        result
+    }
+
     /// Appends a word; does nothing if the buffer is full.
     #[inline(always)]
     pub fn push(&mut self, word: u64) {

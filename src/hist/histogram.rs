@@ -27,6 +27,7 @@ use crate::{
         Groups,
         Moment, //
     },
+    limits::STACK_DEPTH,
     map::{
         Cpus,
         Generation,
@@ -119,14 +120,12 @@ impl Histogram {
             }
             false => [None, None, None],
         };
-        let stacks = match spec.interns() {
-            true => program.stacks(),
-            false => 0,
-        };
+        let stacks = || program.stacks().filter(|_| spec.interns());
+        let has_stacks = stacks().next().is_some();
         let shape = Shape {
             bits: spec.bits,
             key_size: match program.interned.last() {
-                Some(last) if stacks > 0 => last.at + last.len,
+                Some(last) if has_stacks => last.at + last.len,
                 _ => program.key_size,
             },
             columns: &program.columns,
@@ -143,7 +142,8 @@ impl Histogram {
             return Err(E2BIG);
         }
         let buckets = Buckets::shape(&spec, &shape, requests[1].as_ref());
-        let stacks = (stacks > 0).then(|| Stacks::shape(stacks, &shape, requests[2].as_ref()));
+        let is_long = stacks().any(|words| words > STACK_DEPTH);
+        let stacks = has_stacks.then(|| Stacks::shape(stacks(), &shape, requests[2].as_ref()));
         let mut left = (setup.max_bytes)();
         let groups = match program.groups.is_empty() {
             true => None,
@@ -167,7 +167,9 @@ impl Histogram {
         }
         let histogram = Self {
             map,
-            stacks: stacks.map(Stacks::new).transpose()?,
+            stacks: stacks
+                .map(|shape| Stacks::new(shape, is_long))
+                .transpose()?,
             spec,
             code,
             last_snapshot,

@@ -7,12 +7,24 @@
 //! word. So keys are short, equal stacks are stored once, and different ones have different
 //! numbers. Readers find the words again by the number.
 //!
+//! # Long stacks
+//!
+//! An element has the words of one stack of the kernel. A stack of a program may have four times as
+//! many. It is stored in pieces, the outermost functions first, and each other piece ends with a
+//! link: the number of the piece behind it. The stack has the number of its innermost piece. So
+//! a short stack takes no more memory beside long ones, and stacks that begin with the same
+//! functions share pieces.
+//!
 //! # A hit without a stack would have been a drop
 //!
 //! The map of stacks has as many places as the entries of the histogram have stacks. When all are
 //! taken, hits with at least as many different keys as the histogram has places have come: each
 //! brought at most as many new stacks as a key has. So a hit with yet another stack has a key that
 //! would lack a place, too.
+//!
+//! For long stacks that is true only while the histogram grows: it can have as many places as keys
+//! can have pieces. A histogram of a fixed size has two for each, since pieces are shared, and a hit
+//! whose stack lacks one is a drop.
 //!
 //! If the histogram grows, the map of stacks does so in steps of the same size, as far as its
 //! elements can be numbered. While the histogram is full, for lack of memory or until entries are
@@ -29,13 +41,18 @@
 //! A reader finds a key first, then its stack. Numbers are used again only after all readers have
 //! ended that may have found a key with the old stack: see [`Stacks::hold`].
 
+use core::iter;
+
 use kernel::{
     prelude::*,
     sync::Arc, //
 };
 
 use crate::{
-    limits::STACK_SIZE,
+    limits::{
+        STACK_SIZE,
+        USER_STACK_MAX, //
+    },
     map::{
         self,
         Column,
@@ -59,6 +76,8 @@ pub(in crate::hist) struct Stacks {
     is_tended: bool,
     /// Stacks are taken out.
     forgets: bool,
+    /// It has long stacks.
+    is_long: bool,
 }
 
 /// The variable of a stack that may be in a key: see the module's documentation.
@@ -67,14 +86,53 @@ const USED: usize = 0;
 /// Number of stacks between two calls of `between`.
 const BATCH: usize = 1024;
 
-/// The words of a stack, and zeros behind them.
-type StackBytes = [u8; STACK_SIZE as usize];
+/// Words of an element.
+const PIECE: usize = STACK_SIZE as usize / size_of::<u64>();
+
+/// Most pieces of a stack.
+const PIECES_MAX: usize = pieces(USER_STACK_MAX);
+
+/// Number of pieces of a stack of so many words.
+const fn pieces(words: usize) -> usize {
+    match words > PIECE && PIECE > 1 {
+        true => 1 + (words - PIECE).div_ceil(PIECE - 1),
+        false => 1,
+    }
+}
+
+/// Four bits of a link: no word of a program's stack has these, see
+/// [`Word`](crate::user_stack::Word).
+const LINK: u64 = 6;
+const LINK_BITS: u32 = 4;
+
+/// The link to the piece with this number.
+fn link(number: u64) -> u64 {
+    number << LINK_BITS | LINK
+}
+
+/// The number of the piece that a word is a link to.
+fn linked(word: u64) -> Option<u32> {
+    let number = (word >> LINK_BITS).try_into().ok()?;
+    (link(number as u64) == word).then_some(number)
+}
+
+/// The numbers of the pieces of the stack with this number, the innermost first.
+fn pieces_of(contents: &Generation, is_long: bool, number: u32) -> impl Iterator<Item = u32> + '_ {
+    let next = move |&number: &u32| match is_long {
+        true => {
+            let words = contents.key_at(number)?;
+            linked(words.take_while(|&word| word != 0).last()?)
+        }
+        false => None,
+    };
+    iter::successors(Some(number), next).take(PIECES_MAX)
+}
 
 impl Stacks {
-    /// The shape of the map for `stacks` stacks in each key of a map of shape `of`. If that grows,
-    /// hits ask for more places by `request`.
+    /// The shape of the map for stacks of at most these numbers of words in each key of a map of
+    /// shape `of`. If that grows, hits ask for more places by `request`.
     pub(super) fn shape<'a>(
-        stacks: usize,
+        stacks: impl Iterator<Item = usize> + Clone,
         of: &Shape<'_>,
         request: Option<&'a Arc<Request>>,
     ) -> Shape<'a> {
@@ -99,18 +157,26 @@ impl Stacks {
             },
             request,
         };
-        let more = stacks.next_power_of_two().ilog2() + u32::from(of.room.forgets);
+        let more = |pieces: usize| pieces.next_power_of_two().ilog2() + u32::from(of.room.forgets);
+        let places = |most: usize| stacks.clone().map(|words| pieces(words).min(most)).sum();
+        let [one, two, all] = [1, 2, PIECES_MAX].map(|most| more(places(most)));
+        let (first, last) = match of.room.grows(of.bits) {
+            true => (one, all),
+            false => (two, two),
+        };
         let most = shape.bits_max_of();
-        shape.bits = (of.bits + more).min(Shape::BITS_MAX).min(most);
-        shape.room.bits_max = (of.room.bits_max + more).clamp(shape.bits, most);
+        shape.bits = (of.bits + first).min(Shape::BITS_MAX).min(most);
+        shape.room.bits_max = (of.room.bits_max + last).clamp(shape.bits, most);
         shape
     }
 
-    /// Creates an empty map of stacks. May sleep. Fails with `ENOMEM`.
-    pub(super) fn new(shape: Shape<'_>) -> Result<Self> {
+    /// Creates an empty map of stacks, `is_long` if they may be long. May sleep. Fails with
+    /// `ENOMEM`.
+    pub(super) fn new(shape: Shape<'_>, is_long: bool) -> Result<Self> {
         Ok(Self {
             is_tended: shape.request.is_some(),
             forgets: shape.room.forgets,
+            is_long,
             map: Map::new(shape)?,
         })
     }
@@ -162,7 +228,11 @@ impl Stacks {
     /// [`Stacks::unset`].
     pub(super) fn keep(&self, each: impl FnOnce(&mut dyn FnMut(u64))) {
         let contents = self.map.contents();
-        each(&mut |number| contents.set_var_at(number as u32, USED, 1));
+        each(&mut |number| {
+            for piece in pieces_of(&contents, self.is_long, number as u32) {
+                contents.set_var_at(piece, USED, 1);
+            }
+        });
     }
 
     /// Keeps the stacks of all keys that the caller finds from now on. Task context, may sleep.
@@ -199,12 +269,33 @@ impl Stacks {
         Some(stack.number().into())
     }
 
+    /// The number of a program's stack of these words, which may be long: see [`Stacks::number`].
+    /// Overwrites some of them.
+    #[inline(never)]
+    pub(in crate::hist) fn number_of_long(
+        &self,
+        preempt: PreemptOff<'_>,
+        keys: &Generation,
+        words: &mut [u64],
+    ) -> Option<u64> {
+        let mut begin = words.len().saturating_sub(PIECE);
+        let mut number = self.number(preempt, keys, words.get(begin..)?)?;
+        while begin > 0 {
+            // In the place of a word that is stored already.
+            let end = begin;
+            *words.get_mut(end)? = link(number);
+            begin = (end + 1).saturating_sub(PIECE);
+            number = self.number(preempt, keys, words.get(begin..=end)?)?;
+        }
+        Some(number)
+    }
+
     /// Hits without a stack so far. Task context, may sleep.
     pub(super) fn lost(&self) -> u64 {
         self.map.drops()
     }
 
-    /// Number of stacks. Task context.
+    /// Number of stacks, or of their pieces. Task context.
     pub(super) fn len(&self) -> usize {
         self.map.contents().len()
     }
@@ -213,19 +304,26 @@ impl Stacks {
 /// The stacks in the keys that a reader shows, each once.
 pub(in crate::hist) struct StackList {
     stacks: Arc<Generation>,
-    /// For each element, the index of its stack in `list`, plus 1; 0: it is not there.
+    is_long: bool,
+    /// For each element, the index of its stack in `ends`, plus 1; 0: it is not there.
     indices: KVVec<u32>,
-    list: KVVec<StackBytes>,
+    /// The words of all stacks.
+    bytes: KVVec<u8>,
+    /// For each stack, where its words end.
+    ends: KVVec<usize>,
 }
 
 impl StackList {
     /// An empty list. Fails with `ENOMEM`.
     pub(in crate::hist) fn new(stacks: &Stacks) -> Result<Self> {
+        let is_long = stacks.is_long;
         let stacks = stacks.map.contents();
         Ok(Self {
             indices: KVVec::from_elem(0, stacks.elements(), GFP_KERNEL_ACCOUNT)?,
             stacks,
-            list: KVVec::new(),
+            is_long,
+            bytes: KVVec::new(),
+            ends: KVVec::new(),
         })
     }
 
@@ -233,23 +331,31 @@ impl StackList {
     pub(in crate::hist) fn add(&mut self, number: u64) -> Result {
         let number = number as u32;
         let index = self.indices.get_mut(self.stacks.nth(number));
-        let (Some(index @ 0), Some(words)) = (index, self.stacks.key_at(number)) else {
+        let Some(index @ 0) = index else {
             return Ok(());
         };
-        let mut stack = [0; STACK_SIZE as usize];
-        for (bytes, word) in stack.chunks_exact_mut(size_of::<u64>()).zip(words) {
-            bytes.copy_from_slice(&word.to_ne_bytes());
+        for piece in pieces_of(&self.stacks, self.is_long, number) {
+            let words = self.stacks.key_at(piece).into_iter().flatten();
+            let words = words.take_while(|&word| word != 0);
+            for word in words.filter(|&word| !self.is_long || linked(word).is_none()) {
+                self.bytes
+                    .extend_from_slice(&word.to_ne_bytes(), GFP_KERNEL_ACCOUNT)?;
+            }
         }
-        self.list.push(stack, GFP_KERNEL_ACCOUNT)?;
-        *index = self.list.len() as u32;
+        self.ends.push(self.bytes.len(), GFP_KERNEL_ACCOUNT)?;
+        *index = self.ends.len() as u32;
         Ok(())
     }
 
-    /// The words of the stack with this number; all 0 for one that is not in the list.
-    pub(in crate::hist) fn get(&self, number: u64) -> &StackBytes {
-        const NONE: &StackBytes = &[0; STACK_SIZE as usize];
+    /// The words of the stack with this number, without zeros; none of one that is not in the list.
+    pub(in crate::hist) fn get(&self, number: u64) -> &[u8] {
         let index = self.indices.get(self.stacks.nth(number as u32));
-        let index = index.and_then(|&index| (index as usize).checked_sub(1));
-        index.and_then(|index| self.list.get(index)).unwrap_or(NONE)
+        let end = |index: usize| self.ends.get(index.checked_sub(1)?).copied();
+        let bytes = index.and_then(|&index| {
+            let index = index as usize;
+            let begin = end(index.wrapping_sub(1)).unwrap_or(0);
+            self.bytes.get(begin..end(index)?)
+        });
+        bytes.unwrap_or_default()
     }
 }

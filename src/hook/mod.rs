@@ -36,8 +36,10 @@ use crate::{
         GroupPlace,
         GroupTask,
         Hit,
+        LongBuffer,
         Record,
-        Stack, //
+        Stack,
+        Tail, //
     },
     hist::Tag,
     limits::COMM_LEN,
@@ -167,11 +169,15 @@ impl Context for HitContext<'_> {
         }
     }
 
-    fn user_stack(&self, preempt: PreemptOff<'_>, most: usize, to: &mut Stack) {
+    fn user_stack(&self, preempt: PreemptOff<'_>, most: usize, to: &mut Tail<'_>) {
         // The table exists while a histogram takes such stacks.
         if let Some(objects) = user_objects::current(preempt) {
             user_stack::take(objects, preempt, most, to);
         }
+    }
+
+    fn long_buffer<'a>(&'a self, preempt: PreemptOff<'a>) -> Option<LongBuffer<'a>> {
+        user_objects::current(preempt)?.long_buffer(preempt)
     }
 
     fn comm(&self) -> [u8; COMM_LEN] {

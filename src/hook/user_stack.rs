@@ -4,7 +4,7 @@
 //! rules of its objects.
 
 use crate::{
-    event::Stack,
+    event::Tail,
     rust::user_stack::{
         self as raw,
         Absence,
@@ -214,9 +214,14 @@ impl Program for Running<'_, '_> {
     }
 }
 
-/// Writes the words of the running program's stack to `to`, which is empty: at most `most`, of
-/// which the last one may say how it ended. Counts the end. Any context.
-pub(super) fn take<'a>(objects: &'a Objects, preempt: PreemptOff<'a>, most: usize, to: &mut Stack) {
+/// Writes the words of the running program's stack to `to`: at most `most`, of which the last one
+/// may say how it ended. Counts the end. Any context.
+pub(super) fn take<'a>(
+    objects: &'a Objects,
+    preempt: PreemptOff<'a>,
+    most: usize,
+    to: &mut Tail<'_>,
+) {
     let mut room = Room::new();
     let end = match UserProgram::begin(preempt, &mut room) {
         Ok(program) => walk(objects, preempt, program, most, to),
@@ -228,7 +233,7 @@ pub(super) fn take<'a>(objects: &'a Objects, preempt: PreemptOff<'a>, most: usiz
     objects.count(preempt, end);
     match end {
         End::Whole | End::Depth => (),
-        end => to.extend([Word::end(end).to_u64()]),
+        end => to.push(Word::end(end).to_u64()),
     }
 }
 
@@ -238,7 +243,7 @@ fn walk<'a>(
     preempt: PreemptOff<'a>,
     program: UserProgram<'a, '_>,
     most: usize,
-    to: &mut Stack,
+    to: &mut Tail<'_>,
 ) -> End {
     let registers = program.registers();
     let Some(rules) = objects.rulebook() else {

@@ -27,7 +27,7 @@ use crate::{
     limits::{
         BUCKETS_MAX,
         QUANTILES_MAX,
-        STACK_DEPTH, //
+        USER_STACK_MAX, //
     },
 };
 use kernel::{
@@ -184,7 +184,7 @@ impl Clauses {
             }
             b"ustack" => {
                 let value = match number(within).map(u32::try_from) {
-                    Ok(Ok(depth @ 1..)) if depth <= STACK_DEPTH as u32 => depth,
+                    Ok(Ok(depth @ 1..)) if depth <= USER_STACK_MAX as u32 => depth,
                     _ => return Err(text.own(HintText::BadUserStack, inside)),
                 };
                 self.ustack = Some(Clause { text: token, value });

@@ -234,7 +234,7 @@ hint_texts! {
     BadUnit = "Unknown unit, expecting s, ms or us",
     BadBuckets = "Expecting a number of buckets from 1 to 1024",
     BadLimit = "Expecting a number of entries, at least 1",
-    BadUserStack = "Expecting a number of functions from 1 to 31",
+    BadUserStack = "Expecting a number of functions from 1 to 127",
     BadExpire = "Expecting taken, or a time from 1s to 8760h with ms, s, m or h, as in expire(60s)",
     BadFull = "Expecting other or recycle, as in full(other)",
     ExpireTaken = "expire(taken) needs a variable that is a number",

@@ -61,7 +61,7 @@ impl End {
     }
 
     /// The number that [`End::of_number`] takes.
-    pub fn number(self) -> u32 {
+    pub const fn number(self) -> u32 {
         self as u32
     }
 

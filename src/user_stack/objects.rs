@@ -46,6 +46,10 @@ use super::{
     Word, //
 };
 use crate::{
+    event::{
+        LongBuffer,
+        LongBuffers, //
+    },
     map::{
         Column,
         Cpus,
@@ -291,6 +295,8 @@ pub struct Objects {
     known: Known,
     /// Rules that walks know.
     learned: Learned,
+    /// For the words of long stacks.
+    long: LongBuffers,
     /// Number of [eras](Era) that have begun for all mappings.
     eras: Atomic<u32>,
     /// Bytes of all rules.
@@ -369,6 +375,7 @@ impl Objects {
             ends,
             known: Known::new(cpus.count)?,
             learned: Learned::new()?,
+            long: LongBuffers::new(cpus.count)?,
             eras: Atomic::new(0),
             bytes: Atomic::new(0),
             changes: Atomic::new(0),
@@ -555,6 +562,16 @@ impl Objects {
             // An NMI may come in between.
             stacks.fetch_add(1, Relaxed);
         }
+    }
+
+    /// A buffer for a long stack. `None`: the CPU has none left, which is counted as
+    /// [`End::Nested`]. Any context.
+    pub fn long_buffer<'a>(&'a self, preempt: PreemptOff<'a>) -> Option<LongBuffer<'a>> {
+        let buffer = self.long.take(preempt);
+        if buffer.is_none() {
+            self.count(preempt, End::Nested);
+        }
+        buffer
     }
 
     /// Number of stacks that have ended like this.

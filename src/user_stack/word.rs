@@ -54,7 +54,8 @@ impl Place {
 }
 
 /// A [`Place`] in a word: 20 bits for the number, 40 for the offset, 4 for the kind. Never 0, which
-/// ends a stack in a key.
+/// ends a stack in a key; and its lowest bits are never those of a link between the pieces of a
+/// stack (`hist/stacks.rs`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Word(u64);
 
@@ -108,14 +109,14 @@ impl Word {
     }
 
     /// The word as it is in a key.
-    pub fn to_u64(self) -> u64 {
+    pub const fn to_u64(self) -> u64 {
         self.0
     }
 
     /// The word for the end of a stack: its last one. Stacks that are whole, or as deep as was
     /// wanted, have none.
-    pub fn end(end: End) -> Self {
-        Self(u64::from(end.number()) << (KIND_BITS + OFFSET_BITS) | END)
+    pub const fn end(end: End) -> Self {
+        Self((end.number() as u64) << (KIND_BITS + OFFSET_BITS) | END)
     }
 
     /// The end of a stack, if the word is that.

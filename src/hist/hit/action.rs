@@ -12,7 +12,10 @@ use kernel::sync::atomic::Relaxed;
 
 use super::put_wide;
 use crate::{
-    event::Hit,
+    event::{
+        Hit,
+        LongBuffer, //
+    },
     hist::{
         program::{
             content::Content,
@@ -180,18 +183,40 @@ impl Change {
         let mut current = [0; WIDE_WORDS];
         current[0] = self.value;
         let mut words = 0..1;
+        let mut long = None;
         let words = iter::from_fn(|| {
             while words.is_empty() {
                 let &(content, n) = saved.next()?;
-                if !put_wide(content, program, hit, vals, n, &mut current) {
+                long = match n > WIDE_WORDS {
+                    true => long_content(content, program, hit, vals),
+                    false => None,
+                };
+                if n > WIDE_WORDS || !put_wide(content, program, hit, vals, n, &mut current) {
                     current.fill(0);
                 }
                 words = 0..n;
             }
-            current.get(words.next()?).copied()
+            let nth = words.next()?;
+            Some(match &mut long {
+                Some(long) => long.words().get(nth).copied().unwrap_or(0),
+                None => current.get(nth).copied().unwrap_or(0),
+            })
         });
         cell.replace_if(|last| self.is(last), words)
     }
+}
+
+/// A content of more than [`WIDE_WORDS`] words, in a buffer. `None`: it is lost.
+#[inline(never)]
+fn long_content<'a>(
+    content: Content,
+    program: &Program,
+    hit: &Hit<'a>,
+    vals: &[u64],
+) -> Option<LongBuffer<'a>> {
+    let mut buffer = hit.context().long_buffer(hit.preempt())?;
+    let done = content.read_long(program, hit, vals, &mut buffer);
+    done.then_some(buffer)
 }
 
 /// Writes the string or stack that is value `val` of a synthetic event, one of `wide`, to `to`.

@@ -31,6 +31,10 @@ use super::{
             Value, //
         },
         place::WidePlace,
+        reader::{
+            long_stack,
+            NESTED, //
+        },
         Program, //
     },
     spec::target::{
@@ -512,9 +516,21 @@ fn stack_number(
     stacks: &Stacks,
     keys: &Generation,
 ) -> Option<u64> {
+    if let Content::LongUserStack(most) = *content {
+        return long_stack_number(most, hit, stacks, keys);
+    }
     let mut stack = Stack::new();
     content.read_stack(hit, &mut stack);
     stacks.number(hit.preempt(), keys, stack.entries())
+}
+
+/// The number of the program's stack, of at most `most` words: see [`Stacks::number`].
+#[inline(never)]
+fn long_stack_number(most: u32, hit: &Hit<'_>, stacks: &Stacks, keys: &Generation) -> Option<u64> {
+    match long_stack(hit, most) {
+        Some(mut stack) => stacks.number_of_long(hit.preempt(), keys, stack.words()),
+        None => stacks.number_of_long(hit.preempt(), keys, &mut { NESTED }),
+    }
 }
 
 /// Out-of-line [`DistributionCode::count`], for callers that do much else.

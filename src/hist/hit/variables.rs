@@ -21,7 +21,8 @@ use crate::{
             Cell,
             Import,
             Program,
-            VarStore, //
+            VarStore,
+            WideStore, //
         },
         Histogram, //
     },
@@ -30,7 +31,8 @@ use crate::{
         Elt,
         Generation,
         Loss,
-        Read, //
+        Read,
+        WideCell, //
     },
     sync::PreemptOff,
 };
@@ -114,6 +116,10 @@ impl Histogram {
     fn store_wide(&self, program: &Program, hit: &Hit<'_>, vals: &[u64], elt: Elt<'_>) {
         let mut words = [0; WIDE_WORDS];
         for store in &program.wide_stores {
+            if store.words > WIDE_WORDS {
+                self.store_long(program, hit, vals, elt, store);
+                continue;
+            }
             let done = put_wide(store.content, program, hit, vals, store.words, &mut words)
                 && elt
                     .wide(store.cell)
@@ -121,6 +127,27 @@ impl Histogram {
             if !done {
                 self.lose(hit, Loss::Missed);
             }
+        }
+    }
+
+    /// Sets a variable that is a long stack.
+    #[inline(never)]
+    fn store_long(
+        &self,
+        program: &Program,
+        hit: &Hit<'_>,
+        vals: &[u64],
+        elt: Elt<'_>,
+        store: &WideStore,
+    ) {
+        let write = |cell: WideCell<'_>| {
+            let mut buffer = hit.context().long_buffer(hit.preempt())?;
+            let done = store.content.read_long(program, hit, vals, &mut buffer)
+                && cell.write(buffer.words().iter().copied());
+            done.then_some(())
+        };
+        if elt.wide(store.cell).and_then(write).is_none() {
+            self.lose(hit, Loss::Missed);
         }
     }
 }

@@ -23,6 +23,7 @@ use super::{
 use crate::{
     event::Number,
     hist::Histogram,
+    limits::STACK_DEPTH,
     map::{
         Column,
         OnceText, //
@@ -105,7 +106,7 @@ pub struct Program {
     /// The parts of the map's key, in the order of the key fields.
     pub(in crate::hist) parts: KVec<KeyPart>,
     /// The parts of a key with the numbers of stacks instead of their words. Empty: a stack is not
-    /// there, or is the only part, or the trigger has variables or actions.
+    /// there, or is the only part and not long, or the trigger has variables or actions.
     pub(in crate::hist) interned: KVec<KeyPart>,
     /// Bytes of a key in the map. Without variables, a comm takes 16 bytes, fewer than in C.
     pub(in crate::hist) key_size: usize,
@@ -155,10 +156,13 @@ impl Program {
         cells.fold(0, |all, cell| all | cell)
     }
 
-    /// Number of stacks in a key that are interned.
-    pub(in crate::hist) fn stacks(&self) -> usize {
+    /// The stacks in a key that are interned: for each the maximum number of its words.
+    pub(in crate::hist) fn stacks(&self) -> impl Iterator<Item = usize> + Clone + '_ {
         let parts = self.interned.iter();
-        parts.filter(|part| part.is_stack()).count()
+        parts.filter_map(|part| match part.content {
+            Content::LongUserStack(depth) => Some(depth as usize),
+            content => content.is_stack().then_some(STACK_DEPTH),
+        })
     }
 
     /// Number of words of side data of an element.

@@ -61,6 +61,7 @@ use crate::{
     },
     limits::{
         COMM_LEN,
+        STACK_DEPTH,
         VARS_MAX,
         WIDE_WORDS, //
     },
@@ -207,7 +208,11 @@ impl<'a> Compiler<'a> {
         let Program {
             parts, interned, ..
         } = &mut *self.program;
-        if has_variables || parts.len() < 2 || !parts.iter().any(KeyPart::is_stack) {
+        let interns = match &parts[..] {
+            [part] => part.is_long(),
+            parts => parts.iter().any(KeyPart::is_stack),
+        };
+        if has_variables || !interns {
             return Ok(());
         }
         let mut at = 0;
@@ -277,6 +282,7 @@ impl<'a> Compiler<'a> {
                 content => {
                     let words = match field.kind() {
                         ValueKind::Text => text_size(field.size).div_ceil(8),
+                        ValueKind::UserStack => WIDE_WORDS.max(1 + field.depth()),
                         _ => WIDE_WORDS,
                     };
                     let cell = self.add_wide(words)?;
@@ -399,7 +405,10 @@ impl<'a> Compiler<'a> {
         let nests = |content: &Content| {
             matches!(
                 content,
-                Content::Stack | Content::UserStack(_) | Content::RecordedPointer(_)
+                Content::Stack
+                    | Content::UserStack(_)
+                    | Content::LongUserStack(_)
+                    | Content::RecordedPointer(_)
             )
         };
         program.leaf = !contents.any(nests) && targets.0.iter().all(saves);
@@ -443,7 +452,10 @@ impl<'a> Compiler<'a> {
             }
             Function::Stack => Content::Stack,
             Function::StoredStack => Content::StoredStack(offset),
-            Function::UserStack => Content::UserStack(self.spec.ustack),
+            Function::UserStack => match self.spec.ustack {
+                depth if depth as usize <= STACK_DEPTH => Content::UserStack(depth),
+                depth => Content::LongUserStack(depth),
+            },
             _ => {
                 let value = self.value(field)?;
                 if let Some(task) = value.group() {

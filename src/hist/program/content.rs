@@ -3,6 +3,8 @@
 //! Contents that a hit stores: numbers, strings and stacks.
 
 use super::number::Value;
+#[cfg(doc)]
+use crate::event::Stack;
 use crate::event::{
     AddressField,
     Number, //
@@ -34,8 +36,10 @@ pub(in crate::hist) enum Content {
     Event,
     Stack,
     StoredStack(u32),
-    /// The stack of the program, of at most so many words.
+    /// The stack of the program, of at most so many words: no more than a [`Stack`] has.
     UserStack(u32),
+    /// Likewise, of more words.
+    LongUserStack(u32),
     /// The string or stack in another histogram's variable, by the slot of the reference.
     Imported(usize),
 }
@@ -45,7 +49,7 @@ impl Content {
     pub(in crate::hist) fn is_stack(&self) -> bool {
         matches!(
             self,
-            Self::Stack | Self::StoredStack(_) | Self::UserStack(_)
+            Self::Stack | Self::StoredStack(_) | Self::UserStack(_) | Self::LongUserStack(_)
         )
     }
 

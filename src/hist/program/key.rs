@@ -135,9 +135,14 @@ impl KeyPart {
         }
     }
 
-    /// Returns whether the part is the stack of the program.
+    /// Returns whether the part is the stack of the program, not a long one.
     pub(in crate::hist) fn is_user_stack(&self) -> bool {
         matches!(self.content, Content::UserStack(_))
+    }
+
+    /// Returns whether the part is a long stack of the program.
+    pub(in crate::hist) fn is_long(&self) -> bool {
+        matches!(self.content, Content::LongUserStack(_))
     }
 
     /// Returns whether the part is a stack.

@@ -19,5 +19,6 @@ pub(in crate::hist) use code::{
     Cell,
     Import,
     TrackCode,
-    VarStore, //
+    VarStore,
+    WideStore, //
 };

@@ -32,7 +32,15 @@ pub(in crate::hist) trait Sink {
     fn address(&mut self, address: &[u8; V6]);
 
     /// Writes a stack. `fill` adds the entries to an empty one.
-    fn stack(&mut self, fill: impl FnOnce(&mut Stack));
+    #[inline(always)]
+    fn stack(&mut self, fill: impl FnOnce(&mut Stack)) {
+        let mut stack = Stack::new();
+        fill(&mut stack);
+        self.words(stack.entries());
+    }
+
+    /// Writes the words of a stack.
+    fn words(&mut self, words: &[u64]);
 
     /// Copies a wide cell. Returns false if the cell is unset or being replaced.
     fn cell(&mut self, cell: WideCell<'_>) -> bool;
@@ -62,12 +70,9 @@ impl Sink for KeyPlace<'_> {
     }
 
     #[inline(always)]
-    fn stack(&mut self, fill: impl FnOnce(&mut Stack)) {
-        let mut stack = Stack::new();
-        fill(&mut stack);
-        let words = self.bytes.chunks_exact_mut(8);
-        for (bytes, entry) in words.zip(stack.entries()) {
-            bytes.copy_from_slice(&entry.to_ne_bytes());
+    fn words(&mut self, words: &[u64]) {
+        for (bytes, word) in self.bytes.chunks_exact_mut(8).zip(words) {
+            bytes.copy_from_slice(&word.to_ne_bytes());
         }
     }
 
@@ -118,13 +123,11 @@ impl Sink for WidePlace<'_> {
         }
     }
 
-    fn stack(&mut self, fill: impl FnOnce(&mut Stack)) {
-        let mut stack = Stack::new();
-        fill(&mut stack);
-        let [count, words @ ..] = &mut *self.words;
-        *count = stack.entries().len() as u64;
-        for (word, &entry) in words.iter_mut().zip(stack.entries()) {
-            *word = entry;
+    fn words(&mut self, words: &[u64]) {
+        let [count, places @ ..] = &mut *self.words;
+        *count = min(words.len(), places.len()) as u64;
+        for (place, &word) in places.iter_mut().zip(words) {
+            *place = word;
         }
     }
 

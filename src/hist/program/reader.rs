@@ -32,8 +32,10 @@ use crate::{
         number::Numbers,
         pointed::read_text,
         Hit,
+        LongBuffer,
         Scale,
-        Stack, //
+        Stack,
+        LONG_WORDS, //
     },
     limits::{
         self,
@@ -42,9 +44,14 @@ use crate::{
     },
     map::{
         text_to_words,
+        Read,
         WideCell, //
     },
-    text::until_nul, //
+    text::until_nul,
+    user_stack::{
+        End,
+        Word, //
+    },
 };
 
 /// The comm of the task with process id 0.
@@ -126,12 +133,13 @@ impl Program {
     ) -> bool {
         for part in &self.interned {
             let word = match part.content {
-                Content::Stack | Content::StoredStack(_) | Content::UserStack(_) => {
-                    match number(&part.content) {
-                        Some(number) => number,
-                        None => return false,
-                    }
-                }
+                Content::Stack
+                | Content::StoredStack(_)
+                | Content::UserStack(_)
+                | Content::LongUserStack(_) => match number(&part.content) {
+                    Some(number) => number,
+                    None => return false,
+                },
                 Content::Number(ref value) => self.read_inline(value, hit, &[]),
                 _ => {
                     put_parts_slow(self, slice::from_ref(part), key, hit);
@@ -265,6 +273,10 @@ impl Content {
             Self::Stack | Self::StoredStack(_) | Self::UserStack(_) => {
                 to.stack(|stack| self.read_stack(hit, stack))
             }
+            Self::LongUserStack(most) => match long_stack(hit, most) {
+                Some(mut buffer) => to.words(buffer.words()),
+                None => to.words(&NESTED),
+            },
             Self::Imported(slot) => {
                 let cell = program.imported_cell(slot, hit, vals);
                 return cell.is_some_and(|cell| to.cell(cell));
@@ -284,12 +296,56 @@ impl Content {
                 let len = bytes.len() / size_of::<u64>();
                 stack.extend(text_to_words(bytes, STACK_DEPTH).take(len));
             }
-            Self::UserStack(most) => hit
-                .context()
-                .user_stack(hit.preempt(), most as usize, stack),
+            Self::UserStack(most) => {
+                stack.append(|to| hit.context().user_stack(hit.preempt(), most as usize, to))
+            }
             _ => hit.context().stack(hit.preempt(), stack),
         }
     }
+
+    /// Writes the content of a variable or a saved field of more than [`WIDE_WORDS`] words to `to`,
+    /// which is empty. Returns false if it is lost. Any context.
+    #[inline(never)]
+    pub(in crate::hist) fn read_long(
+        &self,
+        program: &Program,
+        hit: &Hit<'_>,
+        vals: &[u64],
+        to: &mut LongBuffer<'_>,
+    ) -> bool {
+        match *self {
+            Self::LongUserStack(most) => {
+                to.push(0);
+                read_long_stack(hit, most, to);
+                if let [count, words @ ..] = to.words() {
+                    *count = words.len() as u64;
+                }
+                true
+            }
+            Self::Imported(slot) => {
+                to.append(|to| (0..LONG_WORDS).for_each(|_| to.push(0)));
+                let cell = program.imported_cell(slot, hit, vals);
+                cell.is_some_and(|cell| cell.read(to.words()) == Read::Done)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The words of a stack that lacks a buffer, as hits of the same CPU have all of them.
+pub(in crate::hist) const NESTED: [u64; 1] = [Word::end(End::Nested).to_u64()];
+
+/// The stack of the program, of at most `most` words, in a buffer; `None`: it is [`NESTED`]. Any
+/// context.
+#[inline(never)]
+pub(in crate::hist) fn long_stack<'a>(hit: &Hit<'a>, most: u32) -> Option<LongBuffer<'a>> {
+    let mut buffer = hit.context().long_buffer(hit.preempt())?;
+    read_long_stack(hit, most, &mut buffer);
+    Some(buffer)
+}
+
+fn read_long_stack(hit: &Hit<'_>, most: u32, to: &mut LongBuffer<'_>) {
+    to.append(|to| hit.context().user_stack(hit.preempt(), most as usize, to));
 }
 
 /// Reads the string at `address` by `read`, up to its NUL. If it cannot be read, the text is

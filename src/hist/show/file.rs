@@ -80,7 +80,7 @@ impl HistFile {
     pub fn next_piece(&mut self, names: &dyn Names) -> Result<Option<Text>> {
         names.check_signal()?;
         let mut out = Text::new();
-        let mut buf = TrackedBuf::new()?;
+        let mut buf = TrackedBuf::new(self.hists.iter().map(|hist| hist.snapshot.program()))?;
         let (mut n, mut row) = self.next;
         while let Some(hist) = self.hists.get(n) {
             let full = |out: &Text| out.as_bytes().len() >= PIECE;

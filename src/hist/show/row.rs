@@ -41,7 +41,6 @@ use crate::{
     limits::{
         self,
         COMM_LEN,
-        VARS_MAX,
         WIDE_WORDS, //
     },
     map::{
@@ -266,9 +265,6 @@ pub(super) enum VariableCell<'a> {
     UserStack(&'a [u64]),
 }
 
-/// Maximum number of words of a tracked value and the fields saved with it.
-const TRACKED_WORDS: usize = 1 + VARS_MAX * WIDE_WORDS;
-
 /// Buffer for the values that the actions of a trigger have stored in an entry.
 pub(super) struct TrackedBuf {
     /// The tracked value of the action with `save()`, and the saved fields.
@@ -278,9 +274,11 @@ pub(super) struct TrackedBuf {
 }
 
 impl TrackedBuf {
-    /// Allocates the buffer, for any entry of any histogram. Fails with `ENOMEM`.
-    pub(super) fn new() -> Result<Self> {
-        let words = KVec::from_elem(0, TRACKED_WORDS, GFP_KERNEL)?;
+    /// Allocates the buffer, for any entry of histograms with these programs. Fails with `ENOMEM`.
+    pub(super) fn new<'a>(programs: impl Iterator<Item = &'a Program>) -> Result<Self> {
+        let saved = |program: &Program| program.saved.iter().map(|(_, words)| words).sum();
+        let most: usize = programs.map(saved).max().unwrap_or(0);
+        let words = KVec::from_elem(0, 1 + most, GFP_KERNEL)?;
         Ok(Self { words, set: false })
     }
 }
@@ -413,7 +411,9 @@ impl<'a> Row<'a> {
                     show(field, cell)?;
                 }
                 Cell::Wide(number) => {
-                    let mut words = [0; WIDE_WORDS];
+                    let wide = self.program.wide.get(number);
+                    let len = wide.copied().unwrap_or(0).max(WIDE_WORDS);
+                    let mut words = KVec::from_elem(0, len, GFP_KERNEL)?;
                     if !self.read_wide(number, &mut words)? {
                         show(field, None)?;
                         continue;

@@ -50,7 +50,8 @@ use crate::{
             Stacks, //
         },
         HistInterval,
-        Histogram, //
+        Histogram,
+        Program, //
     },
     limits::{
         self,
@@ -238,6 +239,11 @@ impl Snapshot {
             }
         }
         Ok(())
+    }
+
+    /// The code of its hits.
+    pub(super) fn program(&self) -> &Program {
+        &self.hist.code.program
     }
 
     /// Reads the stacks in the keys of the entries.

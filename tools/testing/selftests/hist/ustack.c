@@ -75,6 +75,38 @@ FRAMED static long call_chain(void)
 	return result;
 }
 
+/* Functions that call each other, as many as a stack has at most and more: their return addresses. */
+#define LEVELS 130
+static uintptr_t above[LEVELS];
+
+#define LEVEL(n, callee) \
+	FRAMED static long level_##n(void) \
+	{ \
+		long result = callee(); \
+\
+		above[n] = (uintptr_t)__builtin_return_address(0); \
+		return result; \
+	}
+#define TEN(tens, callee) \
+	LEVEL(tens##0, callee) LEVEL(tens##1, level_##tens##0) LEVEL(tens##2, level_##tens##1) \
+	LEVEL(tens##3, level_##tens##2) LEVEL(tens##4, level_##tens##3) LEVEL(tens##5, level_##tens##4) \
+	LEVEL(tens##6, level_##tens##5) LEVEL(tens##7, level_##tens##6) LEVEL(tens##8, level_##tens##7) \
+	LEVEL(tens##9, level_##tens##8)
+
+TEN(, call_kernel)
+TEN(1, level_9)
+TEN(2, level_19)
+TEN(3, level_29)
+TEN(4, level_39)
+TEN(5, level_49)
+TEN(6, level_59)
+TEN(7, level_69)
+TEN(8, level_79)
+TEN(9, level_89)
+TEN(10, level_99)
+TEN(11, level_109)
+TEN(12, level_119)
+
 /* A mapping of this process. */
 struct mapping {
 	uintptr_t begin, end;
@@ -148,6 +180,22 @@ static char *expected(const char *gap)
 	for (unsigned int i = 0; i < sizeof(chain) / sizeof(*chain); i++)
 		fprintf(to, "%s%ld+%#lx", i ? gap : "", object,
 			(unsigned long)(chain[i] - mapping.begin + mapping.offset));
+	fclose(to);
+	return text;
+}
+
+/* Writes the first `words` words of a call of a level, separated by `gap`. The caller frees it. */
+static char *expected_levels(int words, const char *gap)
+{
+	struct mapping mapping = mapping_of(chain[0]);
+	long object = object_of(&mapping);
+	char *text = NULL;
+	size_t len;
+	FILE *to = open_memstream(&text, &len);
+
+	for (int i = 0; i < words; i++)
+		fprintf(to, "%s%ld+%#lx", i ? gap : "", object,
+			(unsigned long)((i < 2 ? chain[i] : above[i - 2]) - mapping.begin + mapping.offset));
 	fclose(to);
 	return text;
 }
@@ -235,6 +283,106 @@ static void with_frame_pointers(void)
 	ok(text && times(text, "{\"ustack\":[{\"object\":") == 2, "in a variable");
 	free(text);
 	free(words);
+	remove_all();
+}
+
+/* Whether a text has a stack of so many words of the levels, and nothing behind them, so often. */
+static bool has_levels(const char *text, int words, const char *gap, const char *behind, int wanted)
+{
+	char *levels = expected_levels(words, gap), *stack;
+	bool has = asprintf(&stack, "%s%s", levels, behind) > 0 && text && times(text, stack) == wanted;
+
+	if (!has)
+		differ(stack, text);
+	free(stack);
+	free(levels);
+	return has;
+}
+
+/* Stacks of many functions: all of them, in their order, up to 127. */
+static void of_many_functions(void)
+{
+	static const char *const keys[] = {
+		"common_ustack", "common_comm,common_ustack", "common_ustack,common_stacktrace,common_pid",
+	};
+	static const char gap[] = "\n         ";
+	char *text, *clause;
+	int accepted = 0, fd;
+	size_t len = 0;
+	ssize_t n;
+
+	for (int words = 1; words <= 127; words++) {
+		bool shown;
+
+		add(pathf("hist:keys=common_ustack:ustack(%d)", words));
+		clause = strdup(pathf(":sort=hitcount:ustack(%d):size=", words));
+		text = slurp(in_event(EVENT, "trigger"));
+		shown = text && strstr(text, words == 31 ? ":sort=hitcount:size=" : clause);
+		if (!shown)
+			differ(clause, text);
+		accepted += shown;
+		free(text);
+		free(clause);
+		remove_all();
+	}
+	ok(accepted == 127, "1 to 127 words are accepted");
+
+	for (unsigned int i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		add(pathf("hist:keys=%s:ustack(127)", keys[i]));
+		level_97();
+		text = read_hist();
+		ok(has_levels(text, 100, gap, gap, 1), "100 functions in keys=%s", keys[i]);
+		free(text);
+		for (int calls = 0; calls < 2; calls++)
+			level_129();
+		text = read_hist();
+		ok(has_levels(text, 127, gap, "\n", 1) && strstr(text, "hitcount:          2"), "127 of them");
+		free(text);
+		text = slurp(in_event(EVENT, "hist_jsonl"));
+		ok(text && times(text, "\"exact\":true") == 2 && times(text, "\"end\":\"depth\"") == 1,
+		   "which is its depth");
+		free(text);
+		remove_all();
+	}
+
+	add("hist:keys=common_ustack:ustack(100)");
+	level_97();
+	level_97();
+	text = read_hist();
+	ok(has_levels(text, 99, gap, gap, 2) && has_levels(text, 100, gap, "\n}", 1) && strstr(text, "Entries: 2\n"),
+	   "two stacks that differ in their last function are two entries");
+	free(text);
+	remove_all();
+
+	add("hist:keys=common_ustack:ustack(127)");
+	fd = open(in_event(EVENT, "hist_delta_jsonl"), O_RDONLY | O_CLOEXEC);
+	level_97();
+	text = calloc(1, 1 << 16);
+	while (text && (n = read(fd, text + len, (1 << 16) - 1 - len)) > 0)
+		len += n;
+	ok(text && times(text, "{\"object\":") >= 100 && times(text, "\"exact\":true") == 1,
+	   "readers of intervals see them");
+	if (text && times(text, "{\"object\":") < 100)
+		differ("100 functions", text);
+	free(text);
+	close(fd);
+	remove_all();
+
+	add("hist:keys=common_pid:n=common_timestamp:s=common_ustack:ustack(127):"
+	    "onmax($n).save(common_comm,common_ustack,common_cpu)");
+	level_97();
+	text = read_hist();
+	ok(has_levels(text, 100, ";", ";", 1) && strstr(text, "common_cpu:"), "saved");
+	free(text);
+	/* Another time, also by a coarse clock. */
+	sleep_ms(50);
+	level_129();
+	text = read_hist();
+	ok(has_levels(text, 127, ";", "  common_cpu:", 1), "and saved again");
+	free(text);
+	text = slurp(in_event(EVENT, "hist_jsonl"));
+	ok(text && times(text, "\"end\":\"depth\"") == 2, "in a variable");
+	free(text);
 	remove_all();
 }
 
@@ -879,6 +1027,7 @@ int main(int argc, char **argv)
 	}
 	open_kernel_log();
 	with_frame_pointers();
+	of_many_functions();
 	of_all_processes();
 	that_lead_nowhere();
 	of_generated_code();

@@ -9,6 +9,8 @@ mod stacks;
 #[path = "../../../../../src/hist/tending.rs"]
 mod tending;
 
+use core::iter;
+
 use kernel::{
     prelude::*,
     sync::{
@@ -151,7 +153,7 @@ impl Histogram {
             },
             request: Some(&requests[0]),
         };
-        let stacks = Stacks::shape(1, &shape, Some(&requests[1]));
+        let stacks = Stacks::shape(iter::once(1), &shape, Some(&requests[1]));
         let parts = [
             KeyPart {
                 content: program::key::Content::Stack,
@@ -163,7 +165,7 @@ impl Histogram {
             },
         ];
         Ok(Self {
-            stacks: Some(Stacks::new(stacks)?),
+            stacks: Some(Stacks::new(stacks, false)?),
             map: Map::new(shape)?,
             spec: Spec {
                 expire: Expire {

@@ -14,8 +14,10 @@ use rhist::event::Group;
 use rhist::event::GroupPlace;
 use rhist::event::GroupTask;
 use rhist::event::Hit;
+use rhist::event::LongBuffer;
 use rhist::event::Record;
 use rhist::event::Stack;
+use rhist::event::Tail;
 use rhist::filter::Filter;
 use rhist::filter::FilterError;
 use rhist::filter::Memory;
@@ -262,7 +264,11 @@ impl Context for Scene {
         unreachable!()
     }
 
-    fn user_stack(&self, _: PreemptOff<'_>, _: usize, _: &mut Stack) {
+    fn user_stack(&self, _: PreemptOff<'_>, _: usize, _: &mut Tail<'_>) {
+        unreachable!()
+    }
+
+    fn long_buffer<'a>(&'a self, _: PreemptOff<'a>) -> Option<LongBuffer<'a>> {
         unreachable!()
     }
 

@@ -19,9 +19,11 @@ use rhist::event::Group;
 use rhist::event::GroupPlace;
 use rhist::event::GroupTask;
 use rhist::event::Hit;
+use rhist::event::LongBuffer;
 use rhist::event::Network;
 use rhist::event::Record;
 use rhist::event::Stack;
+use rhist::event::Tail;
 use rhist::filter::Filter;
 use rhist::filter::Symbols;
 use rhist::hist::Histogram;
@@ -234,7 +236,11 @@ impl Context for Memory<'_> {
 
     fn stack(&self, _: PreemptOff<'_>, _: &mut Stack) {}
 
-    fn user_stack(&self, _: PreemptOff<'_>, _: usize, _: &mut Stack) {
+    fn user_stack(&self, _: PreemptOff<'_>, _: usize, _: &mut Tail<'_>) {
+        unreachable!()
+    }
+
+    fn long_buffer<'a>(&'a self, _: PreemptOff<'a>) -> Option<LongBuffer<'a>> {
         unreachable!()
     }
 

@@ -24,8 +24,10 @@ use rhist::event::Group;
 use rhist::event::GroupPlace;
 use rhist::event::GroupTask;
 use rhist::event::Hit;
+use rhist::event::LongBuffer;
 use rhist::event::Record;
 use rhist::event::Stack;
+use rhist::event::Tail;
 use rhist::hist::show;
 use rhist::hist::show::Names;
 use rhist::hist::show::Now;
@@ -312,7 +314,11 @@ impl Context for Then<'_> {
         to.extend(STACK);
     }
 
-    fn user_stack(&self, _: PreemptOff<'_>, _: usize, _: &mut Stack) {
+    fn user_stack(&self, _: PreemptOff<'_>, _: usize, _: &mut Tail<'_>) {
+        unreachable!()
+    }
+
+    fn long_buffer<'a>(&'a self, _: PreemptOff<'a>) -> Option<LongBuffer<'a>> {
         unreachable!()
     }
 

@@ -7,6 +7,8 @@ use rhist::trigger::HintText;
 use rhist::user_stack::{End, Place, Word};
 
 use super::events::waking;
+use super::intervals;
+use super::others::Worker;
 use super::world::*;
 
 /// The words of two functions of object 12, of the vDSO, and an end.
@@ -109,6 +111,261 @@ fn as_variable_and_saved() {
     assert_eq!(json.matches(words).count(), 2, "{json}");
 }
 
+/// The words of `functions` functions, the innermost first: their offsets begin with `first`.
+fn deep(first: u64, functions: u64) -> &'static [u64] {
+    let place = |offset| Place::File { object: 5, offset };
+    let words = (first..first + functions).map(|offset| Word::new(place(offset), offset == first));
+    Vec::leak(words.map(Word::to_u64).collect())
+}
+
+/// The functions of [`deep`] as `hist` shows them, with this between them.
+fn shown(first: u64, functions: u64, between: &str) -> String {
+    let words = (first..first + functions).map(|offset| format!("5+{offset:#x}"));
+    words.collect::<Vec<_>>().join(between)
+}
+
+const BETWEEN: &str = "\n         ";
+
+/// Long stacks in keys: all words are there, in their order, from one to the most and beyond, with
+/// other keys and alone. Each length is an entry.
+#[test]
+fn long_keys() {
+    for (keys, beside) in [
+        ("common_ustack", false),
+        ("next_pid,common_ustack,common_stacktrace", true),
+    ] {
+        let world = World::usual();
+        let trigger = format!("hist:keys={keys}:vals=hitcount:sort=hitcount:ustack(127):size=128");
+        world.add("sched_switch", &trigger);
+        // A piece has at most 31 words, or 30 and a link.
+        let lengths = || (1..=35).chain(59..=65).chain(90..=95).chain(119..=127);
+        for functions in lengths().chain(128..=130).chain([94]) {
+            switched(&world, 7, deep(0x1000, functions));
+        }
+        let file = world.hist_file("sched_switch");
+        assert!(file.contains(&trigger), "{file}");
+        for functions in lengths() {
+            let words = shown(0x1000, functions, BETWEEN);
+            let stack = match beside {
+                false => format!("{{ common_ustack:{BETWEEN}{words}\n}} hitcount:"),
+                true => format!("common_ustack:{BETWEEN}{words}\n, "),
+            };
+            assert_eq!(file.matches(&stack).count(), 1, "{functions} in {file}");
+        }
+        assert!(file.contains("    Entries: 57\n"), "{file}");
+        let cut = file.rsplit("{ ").next().unwrap();
+        assert!(cut.contains("hitcount:          4"), "{cut}");
+        let json = world.hist_jsonl("sched_switch");
+        assert_eq!(json.matches(r#"],"end":"depth"}"#).count(), 1, "{json}");
+        assert_eq!(json.matches(r#"],"end":"whole"}"#).count(), 56, "{json}");
+        let last = r#"{"object":5,"offset":4222,"exact":false}],"end":"depth"}"#;
+        assert!(json.contains(last), "{json}");
+    }
+}
+
+/// The word for an end counts, too.
+#[test]
+fn long_keys_with_ends() {
+    let world = World::usual();
+    world.add("sched_switch", "hist:keys=common_ustack:ustack(40)");
+    for functions in [39, 40] {
+        let words = deep(0x1000, functions).iter().copied();
+        let words = words.chain([Word::end(End::NoRules).to_u64()]);
+        switched(&world, 7, Vec::leak(words.collect()));
+    }
+    let file = world.hist_file("sched_switch");
+    let ended = format!("{}{BETWEEN}(no rules)\n}}", shown(0x1000, 39, BETWEEN));
+    assert_eq!(file.matches(&ended).count(), 1, "{file}");
+    let cut = format!("{}\n}}", shown(0x1000, 40, BETWEEN));
+    assert_eq!(file.matches(&cut).count(), 1, "{file}");
+}
+
+/// Number of pieces of stacks, and of hits that lacked a place for one.
+fn pieces_of(world: &World) -> (usize, u64) {
+    world.histogram("sched_switch", 0).interned().unwrap()
+}
+
+/// Stacks that differ in their first, their last or another function, or begin with another stack,
+/// are other entries; and pieces of stacks with the same callers are stored once.
+#[test]
+fn long_keys_that_differ() {
+    let world = World::usual();
+    world.add("sched_switch", "hist:keys=common_ustack:ustack(127)");
+    let usual = deep(0x1000, 100);
+    let other = Word::new(Place::Vdso { offset: 1 }, false).to_u64();
+    for at in (0..100).step_by(2) {
+        let mut words = usual.to_vec();
+        words[at] = other;
+        switched(&world, 7, Vec::leak(words));
+    }
+    for stack in [usual, usual, &usual[..99], &usual[..31], &usual[1..]] {
+        switched(&world, 7, stack);
+    }
+    let file = world.hist_file("sched_switch");
+    assert!(file.contains("    Entries: 54\n"), "{file}");
+    assert_eq!(file.matches("hitcount:          2").count(), 1, "{file}");
+    // Of the outermost words 31 are in a piece, of the others 30: a change there makes this piece
+    // another one, and those that end with a link to it.
+    let changed = 15 * 4 + 15 * 3 + 15 * 2 + 5;
+    let [usual, shorter, begin, callers] = [4, 4, 1, 1];
+    let pieces = changed + usual + shorter + begin + callers;
+    assert_eq!(pieces_of(&world), (pieces, 0));
+}
+
+/// A histogram that is too small for all stacks loses hits, and counts them.
+#[test]
+fn long_keys_without_place() {
+    let world = World::usual();
+    world.add(
+        "sched_switch",
+        "hist:keys=common_ustack:ustack(127):size=128",
+    );
+    // 256 places for pieces, of which a stack takes five.
+    for stack in 0..100 {
+        switched(&world, 7, deep(0x1000 * stack, 127));
+    }
+    let file = world.hist_file("sched_switch");
+    assert!(
+        file.contains("    Hits: 51\n    Entries: 51\n    Dropped: 49\n"),
+        "{file}"
+    );
+    assert_eq!(file.matches("5+0x").count(), 127 * 51);
+    assert_eq!(pieces_of(&world), (256, 49));
+    // What is there counts.
+    switched(&world, 7, deep(0x1000, 127));
+    let file = world.hist_file("sched_switch");
+    assert!(file.contains("    Hits: 52\n"), "{file}");
+}
+
+/// Short stacks have as many places as entries.
+#[test]
+fn long_keys_of_short_stacks() {
+    let world = World::usual();
+    world.add(
+        "sched_switch",
+        "hist:keys=common_ustack:ustack(127):size=128",
+    );
+    for stack in 0..128 {
+        switched(&world, 7, deep(0x1000 * stack, 31));
+    }
+    assert_eq!(pieces_of(&world), (128, 0));
+}
+
+/// One that grows has places for all pieces, and begins with as few as for short stacks.
+#[test]
+fn long_keys_of_a_growing_histogram() {
+    let world = World::usual();
+    world.add(
+        "sched_switch",
+        "hist:keys=common_ustack:ustack(127):size=128..4096",
+    );
+    let mut worker = Worker::new(&world.histogram("sched_switch", 0));
+    for stack in 0..1000 {
+        switched(&world, 7, deep(0x1000 * stack, 127));
+        if stack % 5 == 0 {
+            worker.work(100);
+        }
+    }
+    let file = world.hist_file("sched_switch");
+    assert!(file.contains("    Entries: 1000\n"), "{file}");
+    assert_eq!(file.matches("5+0x").count(), 127 * 1000);
+    assert_eq!(pieces_of(&world), (5000, 0));
+}
+
+/// All pieces of a stack stay as long as an entry has it, and go with the last one.
+#[test]
+fn long_keys_that_expire() {
+    let world = World::usual();
+    world.add(
+        "sched_switch",
+        "hist:keys=common_ustack:ustack(127):size=128:expire(1s)",
+    );
+    let mut worker = Worker::new(&world.histogram("sched_switch", 0));
+    let stays = deep(0x1000, 100);
+    for round in 0..40 {
+        // Its outermost piece is a stack of others, too.
+        for stack in [stays, &stays[69..], deep(0x10_0000 * (1 + round), 100)] {
+            if stack != &stays[69..] || round % 7 == 0 {
+                switched(&world, 7, stack);
+            }
+        }
+        worker.work(400);
+        let file = world.hist_file("sched_switch");
+        let whole = format!(
+            "{{ common_ustack:{BETWEEN}{}\n}}",
+            shown(0x1000, 100, BETWEEN)
+        );
+        assert_eq!(file.matches(&whole).count(), 1, "{round}: {file}");
+        let last = shown(0x10_0000 * (1 + round), 100, BETWEEN);
+        assert_eq!(file.matches(&last).count(), 1, "{round}: {file}");
+    }
+    let (pieces, lost) = pieces_of(&world);
+    assert!(pieces < 40 && lost == 0, "{pieces} and {lost}");
+    for _ in 0..20 {
+        worker.work(250);
+    }
+    assert_eq!(pieces_of(&world), (0, 0));
+}
+
+/// Readers of intervals see them.
+#[test]
+fn long_keys_in_intervals() {
+    let world = World::usual();
+    world.add("sched_switch", "hist:keys=common_ustack:ustack(127)");
+    let reader = intervals::reader(&world.histogram("sched_switch", 0));
+    for first in [0x1000, 0x2000, 0x1000] {
+        switched(&world, 7, deep(first, 100));
+        let words = shown(first, 100, BETWEEN);
+        let entries = intervals::entries(&reader).join("\n");
+        assert_eq!(entries.matches("5+0x").count(), 100, "{entries}");
+        assert!(entries.contains(&words), "{entries}");
+    }
+}
+
+/// Saved, and in a variable, which another one may have the value of.
+#[test]
+fn long_stacks_as_variables_and_saved() {
+    let world = World::usual();
+    let trigger = "hist:keys=next_pid:s=common_ustack,p=next_prio:ustack(127):\
+                   onmax($p).save(prev_pid,common_ustack,next_comm)";
+    world.add("sched_switch", trigger);
+    world.add("sched_switch", "hist:keys=next_pid:t=$s");
+    for functions in [127, 100, 31, 20, 110] {
+        // A larger one each time.
+        switched(&world, 7, deep(0x1000, functions));
+        let json = world.hist_jsonl("sched_switch");
+        let offset = 0x1000 + functions - 1;
+        let end = if functions == 127 { "depth" } else { "whole" };
+        let last = format!(r#""offset":{offset},"exact":false}}],"end":"{end}"}}"#);
+        assert!(json.matches(&last).count() >= 2, "{functions}: {json}");
+    }
+    let file = world.hist_file("sched_switch");
+    let saved = format!(
+        "prev_pid:          1  common_ustack: {}  next_comm: next",
+        shown(0x1000, 127, ";")
+    );
+    assert!(file.contains(&saved), "{file}");
+}
+
+/// Keys that other histograms look up have the words themselves, as far as keys can be that long.
+#[test]
+fn long_keys_with_variables() {
+    let world = World::usual();
+    let trigger = "hist:keys=common_ustack,next_pid:v=next_prio:ustack(62)";
+    world.add("sched_switch", trigger);
+    for functions in [61, 62, 70] {
+        switched(&world, 7, deep(0x1000, functions));
+    }
+    let file = world.hist_file("sched_switch");
+    let cut = format!("{},", shown(0x1000, 62, BETWEEN));
+    assert!(file.contains("Entries: 2\n"), "{file}");
+    assert!(file.contains(&cut.replace(",", "")), "{file}");
+    let longer = trigger.replace("v=", "w=").replace("62", "63");
+    let refused = world.write("sched_switch", longer.as_bytes()).unwrap_err();
+    let found = refused.hint.map(|hint| hint.text);
+    assert_eq!(found, Some(HintText::KeysTooLong));
+}
+
 /// `save()` may be the only one with a stack.
 #[test]
 fn depth_of_a_saved_stack() {
@@ -155,7 +412,7 @@ fn refused() {
         ("hist:keys=next_pid:vals=common_ustack", UserStackValue, 24),
         ("hist:keys=next_pid:x=common_ustack+1", UserStackValue, 21),
         ("hist:keys=common_ustack:ustack(0)", BadUserStack, 31),
-        ("hist:keys=common_ustack:ustack(32)", BadUserStack, 31),
+        ("hist:keys=common_ustack:ustack(128)", BadUserStack, 31),
         ("hist:keys=common_stacktrace:ustack(3)", NoUserStack, 28),
         (
             "hist:keys=prev_pid:s=common_ustack:onmatch(sched.sched_waking).small($s)",

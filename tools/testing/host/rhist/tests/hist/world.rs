@@ -13,6 +13,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::Arc as StdArc;
+use std::sync::LazyLock;
 use std::sync::Mutex;
 use std::sync::RwLock;
 use std::sync::Weak;
@@ -41,8 +42,11 @@ use rhist::event::GroupNodes;
 use rhist::event::GroupPlace;
 use rhist::event::GroupTask;
 use rhist::event::Hit;
+use rhist::event::LongBuffer;
+use rhist::event::LongBuffers;
 use rhist::event::Record;
 use rhist::event::Stack;
+use rhist::event::Tail;
 use rhist::filter::Memory;
 use rhist::filter::Symbols;
 use rhist::hist::show;
@@ -210,8 +214,15 @@ impl Context for Moment {
         to.extend(self.stack.iter().copied());
     }
 
-    fn user_stack(&self, _: PreemptOff<'_>, most: usize, to: &mut Stack) {
-        to.extend(self.user_stack.iter().copied().take(most));
+    fn user_stack(&self, _: PreemptOff<'_>, most: usize, to: &mut Tail<'_>) {
+        let words = self.user_stack.iter().take(most);
+        words.for_each(|&word| to.push(word));
+    }
+
+    fn long_buffer<'a>(&'a self, preempt: PreemptOff<'a>) -> Option<LongBuffer<'a>> {
+        static BUFFERS: LazyLock<LongBuffers> =
+            LazyLock::new(|| LongBuffers::new(1024).expect("memory"));
+        BUFFERS.take(preempt)
     }
 
     fn comm(&self) -> [u8; 16] {
