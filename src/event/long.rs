@@ -64,7 +64,7 @@ impl LongBuffers {
         let nth = of_cpu.iter().position(|busy| busy.exchange(1) == 0)?;
         let buffer = first + nth;
         let places = self.places.get(buffer * LONG_WORDS..)?.get(..LONG_WORDS)?;
-        // SAFETY: The memory is valid for `'a`, and `UnsafeCell` has the layout of what is in it.
+        // SAFETY: The memory is valid for `'a`, and an `UnsafeCell` has the layout of its content.
         // The exchange has found the buffer free, and no other one does until this one is dropped,
         // so nobody else uses it.
         let places = unsafe {
@@ -91,7 +91,7 @@ pub struct LongBuffer<'a> {
 }
 
 impl LongBuffer<'_> {
-    /// The words.
+    /// All words so far.
     pub fn words(&mut self) -> &mut [u64] {
         // SAFETY: By the type invariant `len` words are initialized.
         unsafe { slice::from_raw_parts_mut(self.places.as_mut_ptr().cast(), self.len) }

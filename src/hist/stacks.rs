@@ -23,8 +23,8 @@
 //! would lack a place, too.
 //!
 //! For long stacks that is true only while the histogram grows: it can have as many places as keys
-//! can have pieces. A histogram of a fixed size has two for each, since pieces are shared, and a hit
-//! whose stack lacks one is a drop.
+//! can have pieces. A histogram of a fixed size has two places for each, since pieces are shared,
+//! and a hit whose stack lacks one is a drop.
 //!
 //! If the histogram grows, the map of stacks does so in steps of the same size, as far as its
 //! elements can be numbered. While the histogram is full, for lack of memory or until entries are

@@ -54,8 +54,8 @@ impl Place {
 }
 
 /// A [`Place`] in a word: 20 bits for the number, 40 for the offset, 4 for the kind. Never 0, which
-/// ends a stack in a key; and its lowest bits are never those of a link between the pieces of a
-/// stack (`hist/stacks.rs`).
+/// ends a stack in a key; and no link between the pieces of a stack has the same lowest bits
+/// (`hist/stacks.rs`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Word(u64);
 

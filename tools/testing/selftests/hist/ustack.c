@@ -75,7 +75,7 @@ FRAMED static long call_chain(void)
 	return result;
 }
 
-/* Functions that call each other, as many as a stack has at most and more: their return addresses. */
+/* The return addresses of functions that call each other, more than a stack has words. */
 #define LEVELS 130
 static uintptr_t above[LEVELS];
 

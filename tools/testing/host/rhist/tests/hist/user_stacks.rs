@@ -205,7 +205,7 @@ fn long_keys_that_differ() {
     assert!(file.contains("    Entries: 54\n"), "{file}");
     assert_eq!(file.matches("hitcount:          2").count(), 1, "{file}");
     // Of the outermost words 31 are in a piece, of the others 30: a change there makes this piece
-    // another one, and those that end with a link to it.
+    // another one, and so the ones that end with a link to it.
     let changed = 15 * 4 + 15 * 3 + 15 * 2 + 5;
     let [usual, shorter, begin, callers] = [4, 4, 1, 1];
     let pieces = changed + usual + shorter + begin + callers;
@@ -231,7 +231,7 @@ fn long_keys_without_place() {
     );
     assert_eq!(file.matches("5+0x").count(), 127 * 51);
     assert_eq!(pieces_of(&world), (256, 49));
-    // What is there counts.
+    // A hit of an entry counts.
     switched(&world, 7, deep(0x1000, 127));
     let file = world.hist_file("sched_switch");
     assert!(file.contains("    Hits: 52\n"), "{file}");
