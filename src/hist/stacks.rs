@@ -112,8 +112,8 @@ fn link(number: u64) -> u64 {
 
 /// The number of the piece that a word is a link to.
 fn linked(word: u64) -> Option<u32> {
-    let number = (word >> LINK_BITS).try_into().ok()?;
-    (link(number as u64) == word).then_some(number)
+    let number: u32 = (word >> LINK_BITS).try_into().ok()?;
+    (link(u64::from(number)) == word).then_some(number)
 }
 
 /// The numbers of the pieces of the stack with this number, the innermost first.
@@ -304,8 +304,10 @@ impl Stacks {
 /// The stacks in the keys that a reader shows, each once.
 pub(in crate::hist) struct StackList {
     stacks: Arc<Generation>,
+    /// Some may be long.
     is_long: bool,
-    /// For each element, the index of its stack in `ends`, plus 1; 0: it is not there.
+    /// For each element, the index of its stack in `ends`, plus 1; 0: it is not there. Then the same
+    /// for long stacks, if some are: only these have links.
     indices: KVVec<u32>,
     /// The words of all stacks.
     bytes: KVVec<u8>,
@@ -319,7 +321,11 @@ impl StackList {
         let is_long = stacks.is_long;
         let stacks = stacks.map.contents();
         Ok(Self {
-            indices: KVVec::from_elem(0, stacks.elements(), GFP_KERNEL_ACCOUNT)?,
+            indices: KVVec::from_elem(
+                0,
+                stacks.elements() << u32::from(is_long),
+                GFP_KERNEL_ACCOUNT,
+            )?,
             stacks,
             is_long,
             bytes: KVVec::new(),
@@ -327,17 +333,29 @@ impl StackList {
         })
     }
 
-    /// Adds the stack with this number, which was in a key. Fails with `ENOMEM`.
-    pub(in crate::hist) fn add(&mut self, number: u64) -> Result {
-        let number = number as u32;
-        let index = self.indices.get_mut(self.stacks.nth(number));
-        let Some(index @ 0) = index else {
+    /// The place of a stack in `indices`. `None`: it is not an element of this generation.
+    fn place(&self, number: u64, is_long: bool) -> Option<usize> {
+        let (nth, elements) = (self.stacks.nth(number as u32), self.stacks.elements());
+        let before = match self.is_long && is_long {
+            true => elements,
+            false => 0,
+        };
+        (nth < elements).then_some(before + nth)
+    }
+
+    /// Adds the stack with this number, which was in a key; `is_long` if it may be a long one. Fails
+    /// with `ENOMEM`.
+    pub(in crate::hist) fn add(&mut self, number: u64, is_long: bool) -> Result {
+        let place = self.place(number, is_long);
+        let Some(index @ 0) = place.and_then(|place| self.indices.get_mut(place)) else {
             return Ok(());
         };
-        for piece in pieces_of(&self.stacks, self.is_long, number) {
-            let words = self.stacks.key_at(piece).into_iter().flatten();
-            let words = words.take_while(|&word| word != 0);
-            for word in words.filter(|&word| !self.is_long || linked(word).is_none()) {
+        for piece in pieces_of(&self.stacks, is_long, number as u32) {
+            let words = || self.stacks.key_at(piece).into_iter().flatten();
+            // A recorded stack may have zeros between others.
+            let last = words().enumerate().filter(|&(_, word)| word != 0).last();
+            let words = words().take(last.map_or(0, |(nth, _)| nth + 1));
+            for word in words.filter(|&word| !is_long || linked(word).is_none()) {
                 self.bytes
                     .extend_from_slice(&word.to_ne_bytes(), GFP_KERNEL_ACCOUNT)?;
             }
@@ -347,9 +365,11 @@ impl StackList {
         Ok(())
     }
 
-    /// The words of the stack with this number, without zeros; none of one that is not in the list.
-    pub(in crate::hist) fn get(&self, number: u64) -> &[u8] {
-        let index = self.indices.get(self.stacks.nth(number as u32));
+    /// The words of a stack that was added with these arguments, without zeros at the end; none of
+    /// another one.
+    pub(in crate::hist) fn get(&self, number: u64, is_long: bool) -> &[u8] {
+        let place = self.place(number, is_long);
+        let index = place.and_then(|place| self.indices.get(place));
         let end = |index: usize| self.ends.get(index.checked_sub(1)?).copied();
         let bytes = index.and_then(|&index| {
             let index = index as usize;

@@ -39,7 +39,7 @@ impl<'a> RowKey<'a> {
         let part = &self.parts[nth];
         let bytes = &self.bytes[part.at..][..part.len];
         match self.stacks {
-            Some(stacks) if part.is_stack() => stacks.get(number(bytes)),
+            Some(stacks) if part.is_stack() => stacks.get(number(bytes), part.is_long()),
             _ => bytes,
         }
     }

@@ -259,9 +259,8 @@ impl Snapshot {
                     check_signal()?;
                 }
                 let key = self.entries.get(entry).map(ListedEntry::key);
-                list.add(number(
-                    key.and_then(|key| key.get(part.at..)).unwrap_or(&[]),
-                ))?;
+                let bytes = key.and_then(|key| key.get(part.at..)).unwrap_or(&[]);
+                list.add(number(bytes), part.is_long())?;
             }
         }
         self.stacks = Some(KBox::new(list, GFP_KERNEL)?);

@@ -220,8 +220,8 @@ impl Histogram {
     /// The stack with this number; 0 if none has it. Task context.
     pub fn stack(&self, number: u64) -> u64 {
         let mut list = StackList::new(self.interned()).expect("memory");
-        list.add(number).expect("memory");
-        let first = list.get(number).first_chunk().expect("a word");
+        list.add(number, false).expect("memory");
+        let first = list.get(number, false).first_chunk().expect("a word");
         u64::from_ne_bytes(*first)
     }
 

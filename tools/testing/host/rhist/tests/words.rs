@@ -5,6 +5,8 @@
 use std::mem::MaybeUninit;
 
 use proptest::prelude::*;
+use rhist::cpu::Cpu;
+use rhist::event::LongBuffers;
 use rhist::event::Stack;
 use rhist::event::Words;
 use rhist::limits::STACK_DEPTH;
@@ -71,6 +73,33 @@ proptest! {
         stack.extend(entries.iter().copied());
         prop_assert_eq!(stack.entries(), &entries[..entries.len().min(STACK_DEPTH)]);
     }
+}
+
+/// A CPU has four buffers, of 128 words. One that is dropped is free, and another one is empty.
+#[test]
+fn long_buffers() {
+    let buffers = LongBuffers::new(2).unwrap();
+    let (cpu, other) = (Cpu::enter(1), Cpu::enter(0));
+    for _ in 0..2 {
+        let mut taken: Vec<_> = std::iter::from_fn(|| buffers.take(cpu.preempt())).collect();
+        assert_eq!(taken.len(), 4);
+        for (buffer, first) in taken.iter_mut().zip(1..) {
+            assert_eq!(buffer.words(), []);
+            buffer.push(first);
+            buffer.append(|tail| (0..200).for_each(|word| tail.push(word)));
+            buffer.push(0);
+        }
+        for (buffer, first) in taken.iter_mut().zip(1..) {
+            let expected: Vec<u64> = [first].into_iter().chain(0..127).collect();
+            assert_eq!(buffer.words(), expected);
+            buffer.words()[0] = 7;
+            assert_eq!(buffer.words()[..2], [7, 0]);
+        }
+        assert_eq!(buffers.take(other.preempt()).unwrap().words(), []);
+        taken.remove(2);
+        assert_eq!(buffers.take(cpu.preempt()).unwrap().words(), []);
+    }
+    assert!(LongBuffers::new(0).unwrap().take(cpu.preempt()).is_none());
 }
 
 #[test]

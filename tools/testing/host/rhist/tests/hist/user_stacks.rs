@@ -3,6 +3,8 @@
 //! Stacks of programs in keys, variables and saved fields.
 
 use kernel::error::code::EINVAL;
+use rhist::cpu::Cpu;
+use rhist::event::Context;
 use rhist::trigger::HintText;
 use rhist::user_stack::{End, Place, Word};
 
@@ -345,6 +347,71 @@ fn long_stacks_as_variables_and_saved() {
         shown(0x1000, 127, ";")
     );
     assert!(file.contains(&saved), "{file}");
+}
+
+/// A stack that only looks like a piece with a link is shown as it is, and the stack with that piece
+/// is whole.
+#[test]
+fn long_keys_beside_words_of_pieces() {
+    let world = World::usual();
+    world.add(
+        "sched_switch",
+        "hist:keys=common_stacktrace,common_ustack:ustack(127)",
+    );
+    let user_stack = deep(0x1000, 40);
+    for number in 0..64 {
+        // One of them is the innermost piece.
+        let link = number << 4 | 6;
+        let stack = Vec::leak([&user_stack[..9], &[link]].concat());
+        let record = switch((b"prev", 1), (b"next", 7));
+        let moment = Moment {
+            stack,
+            user_stack,
+            ..NOW
+        };
+        world.hit("sched_switch", &record, moment);
+    }
+    // Of 64 stacks of the kernel, one is the innermost piece of the program's.
+    assert_eq!(pieces_of(&world), (65, 0));
+    let file = world.hist_file("sched_switch");
+    let words = format!("common_ustack:{BETWEEN}{}\n}}", shown(0x1000, 40, BETWEEN));
+    assert_eq!(file.matches(&words).count(), 64, "{file}");
+    let rows = file.split("common_stacktrace:").skip(1);
+    for row in rows.filter(|row| row.contains("common_ustack")) {
+        let stack = &row[..row.find("common_ustack").unwrap()];
+        assert_eq!(stack.matches(BETWEEN).count(), 10, "{row}");
+    }
+}
+
+/// Hits that have interrupted others, which have all buffers of the CPU, have no stack: the key says
+/// so, and a variable is missed.
+#[test]
+fn long_stacks_without_buffer() {
+    let world = World::usual();
+    for clauses in [
+        ":ustack(127)",
+        ":ustack(40):v=next_prio",
+        ",next_pid:s=common_ustack,p=next_prio:ustack(40):onmax($p).save(common_ustack)",
+    ] {
+        world.add("sched_switch", &format!("hist:keys=common_ustack{clauses}"));
+        {
+            let (cpu, interrupted) = (Cpu::enter(NOW.cpu), NOW);
+            let take = || interrupted.long_buffer(cpu.preempt());
+            let taken: Vec<_> = std::iter::from_fn(take).collect();
+            assert_eq!(taken.len(), 4);
+            switched(&world, 7, deep(0x1000, 100));
+        }
+        let file = world.hist_file("sched_switch");
+        let nested = format!("{{ common_ustack:{BETWEEN}(nested)\n");
+        assert_eq!(file.matches(&nested).count(), 1, "{file}");
+        assert!(!file.contains("5+0x"), "{file}");
+        let missed = world.histogram("sched_switch", 0).missed();
+        assert_eq!(missed, u64::from(clauses.contains("s=")), "{file}");
+        switched(&world, 8, deep(0x1000, 100));
+        let file = world.hist_file("sched_switch");
+        assert!(file.contains(&shown(0x1000, 40, BETWEEN)), "{file}");
+        world.remove_all();
+    }
 }
 
 /// Keys that other histograms look up have the words themselves, as far as keys can be that long.

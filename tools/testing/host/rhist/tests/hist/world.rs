@@ -13,7 +13,6 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::Arc as StdArc;
-use std::sync::LazyLock;
 use std::sync::Mutex;
 use std::sync::RwLock;
 use std::sync::Weak;
@@ -205,6 +204,11 @@ pub(crate) const NOW: Moment = Moment {
     group: 1,
 };
 
+thread_local! {
+    /// The buffers of long stacks: each test has CPUs of its own.
+    static BUFFERS: &'static LongBuffers = Box::leak(Box::new(LongBuffers::new(16).unwrap()));
+}
+
 impl Context for Moment {
     fn time(&self, _: Clock) -> u64 {
         self.time
@@ -220,9 +224,7 @@ impl Context for Moment {
     }
 
     fn long_buffer<'a>(&'a self, preempt: PreemptOff<'a>) -> Option<LongBuffer<'a>> {
-        static BUFFERS: LazyLock<LongBuffers> =
-            LazyLock::new(|| LongBuffers::new(1024).expect("memory"));
-        BUFFERS.take(preempt)
+        BUFFERS.with(|buffers| buffers.take(preempt))
     }
 
     fn comm(&self) -> [u8; 16] {
