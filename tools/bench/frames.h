@@ -7,6 +7,9 @@
  * Each file has FUNCTIONS functions of 32 bytes, with a row of rules each, as many as a page of a
  * large library has. Every second function saves the frame pointer. A chain of 20 of them is used
  * once only, so many are made.
+ *
+ * And the dearest stack of a hostile program: as many functions as are kept, each in a mapping of its
+ * own, in code without rules. A walk remembers fewer mappings.
  */
 #ifndef RHIST_BENCH_FRAMES_H
 #define RHIST_BENCH_FRAMES_H
@@ -156,6 +159,42 @@ static void make_frames(const char *event, const char *order)
 		detach(RHIST, event, trigger);
 		write_rules(file, object_of(inodes[file]));
 	}
+}
+
+enum { MAPPINGS = 128, BETWEEN_MAPPINGS = 1 << 17 };
+
+/* The stack: from half of it on, a frame pointer and a return address for each function. */
+static unsigned long *hostile_stack;
+
+static void make_mappings(void)
+{
+	unsigned long *frame;
+	char *code;
+
+	if (hostile_stack)
+		return;
+	code = mmap(NULL, MAPPINGS * BETWEEN_MAPPINGS, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	hostile_stack = calloc(4, 2 * MAPPINGS * sizeof(*hostile_stack));
+	frame = hostile_stack + 4 * MAPPINGS;
+	for (int i = 0; i < MAPPINGS; i++, frame += 2) {
+		mprotect(code + i * BETWEEN_MAPPINGS, 4096, PROT_READ | PROT_EXEC);
+		frame[0] = (unsigned long)(frame + 2);
+		frame[1] = (unsigned long)(code + i * BETWEEN_MAPPINGS + 64);
+	}
+}
+
+/* write() from there. */
+static ssize_t write_from_mappings(int fd, const void *from, size_t n)
+{
+	ssize_t result;
+
+	__asm__ volatile("mov %%rbp, %%r12\n\tmov %%rsp, %%r13\n\tmov %2, %%rsp\n\tlea %c3(%%rsp), %%rbp\n\tsyscall\n\t"
+			 "mov %%r12, %%rbp\n\tmov %%r13, %%rsp"
+			 : "=a"(result)
+			 : "0"((long)SYS_write), "r"(hostile_stack), "i"(4 * MAPPINGS * sizeof(*hostile_stack)),
+			   "D"((long)fd), "S"(from), "d"(n)
+			 : "rcx", "r11", "r12", "r13", "cc", "memory");
+	return result;
 }
 
 #endif

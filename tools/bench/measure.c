@@ -47,6 +47,7 @@
 //   ignored                 the trigger ignores all timed events, since a reference is not found
 //   counted                 the cost of each EXTRA counts as well
 //   frames                  they are fired at the end of 20 functions without frame pointers
+//   mappings                they are fired at the end of 127 functions, each in another mapping
 //   ours                    C refuses the trigger: its number is nan
 //
 // A backslash stands for a "|" in a word.
@@ -340,6 +341,18 @@ static void begin_frames(const char *event, const char *order)
 #endif
 }
 
+// From now on, events are fired at the end of a stack of as many functions as are kept, each in a
+// mapping of its own.
+static void begin_mappings(void)
+{
+#ifdef __x86_64__
+	make_mappings();
+	writes = write_from_mappings;
+#else
+	die("mappings");
+#endif
+}
+
 static void fire_else(enum side side, const char *what, const char *rest)
 {
 	unsigned long long fired;
@@ -351,7 +364,7 @@ static void fire_else(enum side side, const char *what, const char *rest)
 }
 
 static unsigned long long expected;
-static bool ignored, counted, ours, framed;
+static bool ignored, counted, ours, framed, hostile;
 
 static void ignore(enum side side, const char *what, const char *rest)
 {
@@ -359,6 +372,7 @@ static void ignore(enum side side, const char *what, const char *rest)
 	counted |= !strcmp(what, "counted");
 	ours |= !strcmp(what, "ours");
 	framed |= !strcmp(what, "frames");
+	hostile |= !strcmp(what, "mappings");
 }
 
 // Makes control groups and puts a task into each, which sleeps from now on.
@@ -475,11 +489,13 @@ static void measure_event(void)
 	char order[100];
 
 	snprintf(order, sizeof(order), "%s %s %s %s %s", words[1], words[2], words[3], words[4], words[5]);
-	ignored = counted = ours = framed = false;
+	ignored = counted = ours = framed = hostile = false;
 	each_else(ignore, C, false);
 	each_else(define, C, false);
 	if (framed)
 		begin_frames(words[6], order);
+	if (hostile)
+		begin_mappings();
 	for (int round = 0; round < rounds; round++) {
 		double off = fire(order, &fired), floor, ns[SIDES];
 
