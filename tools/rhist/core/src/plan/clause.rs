@@ -3,6 +3,7 @@
 //! Clauses that several triggers have.
 
 use super::measure::USTACK;
+use super::measure::has_program;
 use super::measure::split_key;
 use super::options::Asked;
 use super::options::Options;
@@ -28,6 +29,9 @@ const SIZE: u32 = 2048;
 
 /// Number of entries that results by passing keys may grow to.
 const MOST: u32 = 131_072;
+
+/// Number of functions of a program's stack: the most that the module takes.
+const DEPTH: u32 = 127;
 
 /// Time after which a start without an end is taken out.
 const START_IDLE: Idle = Idle::HOUR;
@@ -114,14 +118,20 @@ fn is_by_cpu(measure: &Measure, i: usize) -> bool {
     })
 }
 
-/// Room for results. By keys whose values come and go, it grows, and hits without a place are
-/// counted together.
+/// Room for results: the depth of stacks of programs, then entries. By keys whose values come and
+/// go, these grow, and hits without a place are counted together.
 pub(super) fn size_of(asked: Asked<'_>) -> String {
-    let Asked { measure, options, .. } = asked;
+    let Asked {
+        measure, options, keys, ..
+    } = asked;
     let wanted = options.size.or(measure.size);
+    let depth = match has_program(keys) {
+        true => format!(":ustack({DEPTH})"),
+        false => String::new(),
+    };
     if !asked.has_room() {
         let size = wanted.map(|size| Size::fixed(size.entries));
-        return size.map_or(String::new(), |size| format!(":size={size}"));
+        return depth + &size.map_or(String::new(), |size| format!(":size={size}"));
     }
     let is_passing = has_passing(measure);
     let size = match (wanted, options.size) {
@@ -130,7 +140,7 @@ pub(super) fn size_of(asked: Asked<'_>) -> String {
         (wanted, _) if is_passing => Some(wanted.unwrap_or(Size::fixed(SIZE)).up_to(MOST)),
         (wanted, _) => wanted,
     };
-    let mut clauses = size.map_or(String::new(), |size| format!(":size={size}"));
+    let mut clauses = depth + &size.map_or(String::new(), |size| format!(":size={size}"));
     if let Some(idle) = idle_of(asked) {
         clauses += &format!(":expire({idle})");
     }

@@ -287,7 +287,7 @@ mod tests {
         std::fs::create_dir(root.path().join("user_objects")).unwrap();
         let (text, notes, has_programs) = plan(&rhist, None).unwrap();
         assert!(
-            text.starts_with("hist:keys=common_ustack,common_cpu") && has_programs,
+            text.starts_with("hist:keys=common_ustack,common_cpu:ustack(127):size=2048..131072") && has_programs,
             "{text}"
         );
         assert_eq!(notes, [""; 0]);

@@ -16,9 +16,9 @@ use super::error::Error;
 use super::filter::condition;
 use super::filter::options_filter;
 use super::filter::others_filter;
-use super::measure::USTACK;
 use super::measure::event_of;
 use super::measure::filters_starts;
+use super::measure::has_program;
 use super::measure::split_key;
 use super::options::Asked;
 use super::options::Options;
@@ -49,7 +49,7 @@ pub(super) fn plan(plan: &mut Plan, asked: Asked<'_>) -> Result<(), Error> {
         .filter(|name| is_used(name, keys) || is_used(name, &measure.save))
         .collect();
     let is_direct =
-        has_dist(tracefs) && options.slower.or(options.faster).is_none() && kept.is_empty() && !has_two_stacks(keys);
+        has_dist(tracefs) && options.slower.or(options.faster).is_none() && kept.is_empty() && !has_program(keys);
     let numbers;
     let asked = match is_direct {
         true => asked,
@@ -262,14 +262,6 @@ fn starts_of(point: &Point, measure: &Measure) -> Vec<usize> {
     }
 }
 
-/// Returns whether both stacks of a task are keys. These are too long together, unless the module
-/// stores stacks once, which it does only in histograms that just count.
-pub(super) fn has_two_stacks(keys: &[String]) -> bool {
-    ["common_stacktrace", USTACK]
-        .into_iter()
-        .all(|stack| keys.iter().any(|key| key == stack))
-}
-
 fn is_used(name: &str, keys: &[String]) -> bool {
     keys.iter().any(|key| split_key(key).0.strip_prefix('$') == Some(name))
 }
@@ -308,6 +300,42 @@ mod tests {
 
     fn texts(plan: &Plan) -> Vec<&str> {
         plan.steps.iter().map(Step::text).collect()
+    }
+
+    /// By the stack of a program, times are counted by an event that carries them: only a histogram
+    /// that just counts has room for such keys.
+    #[test]
+    fn stacks_of_programs_are_only_counted() {
+        let (root, tracefs) = fixture::tracefs(true);
+        std::fs::create_dir(root.path().join("user_objects")).unwrap();
+        let counted = |by: &str| {
+            let measure = Measure {
+                by: vec![by.to_owned()],
+                save: vec!["prev_pid".to_owned()],
+                ..measure()
+            };
+            let plan = Plan::new(
+                &tracefs,
+                Id::example(),
+                &measure,
+                &Options::default(),
+                Question::default(),
+            )
+            .unwrap();
+            let counts = |text: &&str| text.starts_with(&format!("hist:keys={by}"));
+            let texts = texts(&plan);
+            texts.into_iter().find(counts).map(str::to_owned).unwrap()
+        };
+        let program = counted("common_ustack");
+        assert_eq!(
+            program,
+            "hist:keys=common_ustack:vals=lat.dist:ustack(127):size=2048..131072:full(other)"
+        );
+        let kernel = counted("common_stacktrace");
+        assert!(
+            kernel.contains(".dist:onmax($lat0_0).save(prev_pid)") && !kernel.contains("ustack("),
+            "{kernel}"
+        );
     }
 
     #[test]

@@ -19,6 +19,12 @@ pub(super) const RUNNING: &str = "common_pid";
 /// Key that is the stack of the running program.
 pub(crate) const USTACK: &str = "common_ustack";
 
+/// Returns whether the stack of the program is a key. It is too long for one, unless the module
+/// stores stacks once, which it does only in histograms that just count.
+pub(super) fn has_program(keys: &[String]) -> bool {
+    keys.iter().any(|key| key == USTACK)
+}
+
 /// Formats of the counted events, of the ones that exist already.
 pub(super) fn formats(tracefs: &Tracefs, measure: &Measure) -> Vec<Format> {
     let counts = measure.count.iter().map(|count| &count.event);

@@ -43,6 +43,7 @@ use measure::RUNNING;
 pub(crate) use measure::USTACK;
 pub use measure::events_of;
 use measure::fill_in;
+use measure::has_program;
 use measure::is_there;
 use measure::names_of;
 use measure::signed;
@@ -120,7 +121,7 @@ impl Plan {
             .map(|name| measure.keys.get(name).unwrap_or(name).clone())
             .collect::<Vec<_>>();
         address::add_modifiers(tracefs, &measure, &mut keys);
-        if latency::has_two_stacks(&keys) {
+        if has_program(&keys) {
             // Saved fields need a histogram that keeps no stack once.
             measure.save.clear();
             question.worst.clear();
