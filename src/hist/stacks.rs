@@ -306,8 +306,8 @@ pub(in crate::hist) struct StackList {
     stacks: Arc<Generation>,
     /// Some may be long.
     is_long: bool,
-    /// For each element, the index of its stack in `ends`, plus 1; 0: it is not there. Then the same
-    /// for long stacks, if some are: only these have links.
+    /// For each element, the index of its stack in `ends`, plus 1; 0: it is not there. Then the
+    /// same for long stacks, if some are: only these have links.
     indices: KVVec<u32>,
     /// The words of all stacks.
     bytes: KVVec<u8>,
@@ -343,8 +343,8 @@ impl StackList {
         (nth < elements).then_some(before + nth)
     }
 
-    /// Adds the stack with this number, which was in a key; `is_long` if it may be a long one. Fails
-    /// with `ENOMEM`.
+    /// Adds the stack with this number, which was in a key; `is_long` if it may be a long one.
+    /// Fails with `ENOMEM`.
     pub(in crate::hist) fn add(&mut self, number: u64, is_long: bool) -> Result {
         let place = self.place(number, is_long);
         let Some(index @ 0) = place.and_then(|place| self.indices.get_mut(place)) else {

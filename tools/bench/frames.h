@@ -8,8 +8,8 @@
  * large library has. Every second function saves the frame pointer. A chain of 20 of them is used
  * once only, so many are made.
  *
- * And the dearest stack of a hostile program: as many functions as are kept, each in a mapping of its
- * own, in code without rules. A walk remembers fewer mappings.
+ * And the dearest stack of a hostile program: as many functions as are kept, each in a mapping of
+ * its own, in code without rules. A walk remembers fewer mappings.
  */
 #ifndef RHIST_BENCH_FRAMES_H
 #define RHIST_BENCH_FRAMES_H

@@ -349,8 +349,8 @@ fn long_stacks_as_variables_and_saved() {
     assert!(file.contains(&saved), "{file}");
 }
 
-/// A stack that only looks like a piece with a link is shown as it is, and the stack with that piece
-/// is whole.
+/// A stack that only looks like a piece with a link is shown as it is, and the stack with that
+/// piece is whole.
 #[test]
 fn long_keys_beside_words_of_pieces() {
     let world = World::usual();
@@ -383,7 +383,7 @@ fn long_keys_beside_words_of_pieces() {
     }
 }
 
-/// Hits that have interrupted others, which have all buffers of the CPU, have no stack: the key says
+/// Hits that have interrupted others, which have all buffers of the CPU, lack a stack: the key says
 /// so, and a variable is missed.
 #[test]
 fn long_stacks_without_buffer() {
