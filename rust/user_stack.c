@@ -45,7 +45,7 @@
 
 #if defined(CONFIG_UML)
 #define fp_of(regs)		PT_REGS_BP(regs)
-#define lr_of(regs)		0
+#define lr_of(regs)		PT_REGS_DI(regs)
 #define is_foreign(regs)	false
 #define CODE			U64_MAX
 /* Where arch/x86/um/vdso/vma.c maps it. */
@@ -56,7 +56,7 @@
 #include <asm/msr.h>
 #include <asm/processor.h>
 #define fp_of(regs)		((regs)->bp)
-#define lr_of(regs)		0
+#define lr_of(regs)		((regs)->di)
 #define is_foreign(regs)	(!user_64bit_mode(regs) || test_thread_flag(TIF_ADDR32))
 #define CODE			U64_MAX
 #define vdso_of(mm)		((unsigned long)READ_ONCE((mm)->context.vdso))

@@ -22,7 +22,7 @@ enum rhist_user_state {
 
 /* A program whose stack is walked. */
 struct rhist_user {
-	/* lr is 0 where the architecture has none. */
+	/* lr: a register that may have the return address: x30, rdi. */
 	u64 ip, sp, fp, lr;
 	/* The bits of a return address that are its address; the others authenticate it. */
 	u64 code;

@@ -28,8 +28,8 @@ pub(crate) struct UserRegisters {
     pub(crate) ip: u64,
     pub(crate) sp: u64,
     pub(crate) fp: u64,
-    /// `None` where the architecture lacks such a register.
-    pub(crate) lr: Option<u64>,
+    /// A register that may have the return address: `x30`, `rdi`.
+    pub(crate) lr: u64,
 }
 
 /// Why a mapping cannot be found.
@@ -146,12 +146,7 @@ impl<'a, 'b> UserProgram<'a, 'b> {
     /// Its registers when it entered the kernel, or was interrupted.
     pub(crate) fn registers(&self) -> UserRegisters {
         let bindings::rhist_user { ip, sp, fp, lr, .. } = *self.raw;
-        UserRegisters {
-            ip,
-            sp,
-            fp,
-            lr: cfg!(CONFIG_ARM64).then_some(lr),
-        }
+        UserRegisters { ip, sp, fp, lr }
     }
 
     /// The bits of a return address that are its address; the others authenticate it.

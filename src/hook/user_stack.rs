@@ -265,7 +265,7 @@ fn walk<'a>(
             ip: registers.ip,
             sp: registers.sp,
             fp: registers.fp,
-            lr: registers.lr,
+            lr: Some(registers.lr),
         },
     );
     to.append(|to| walk.take(most, |word| to.push(word.to_u64())))

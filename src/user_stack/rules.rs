@@ -39,7 +39,7 @@ const PAGES: u32 = 1 << 24;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u16)]
 pub enum Machine {
-    /// x86-64: the return address is below the canonical frame address (CFA).
+    /// x86-64: the return address is below the canonical frame address (CFA), but for `vfork()`.
     X86 = 62,
     /// AArch64: it may be in a register.
     Arm64 = 183,
@@ -97,8 +97,8 @@ pub struct Rule {
     /// Where the frame pointer of the caller is: in words of 8 bytes from the CFA, less than 0. 0:
     /// it has not changed.
     pub fp: i16,
-    /// Where the return address is: in words of 8 bytes from the CFA, less than 0. 0: in the link
-    /// register.
+    /// Where the return address is: in words of 8 bytes from the CFA, less than 0. 0: in the
+    /// register [`lr`](super::Registers::lr).
     pub ra: i16,
     /// The bytes that are added to a register; for [`Kind::Plt`] the byte behind the push.
     pub cfa: i32,
@@ -148,7 +148,8 @@ impl Rule {
 
     fn finds_return(&self, machine: Machine) -> bool {
         match machine {
-            Machine::X86 => self.ra == -1,
+            // In a register: at the begin of `vfork()`.
+            Machine::X86 => self.ra == -1 || self.ra == 0 && self.kind == Kind::Sp,
             Machine::Arm64 => self.ra <= 0,
         }
     }

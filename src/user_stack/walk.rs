@@ -26,7 +26,8 @@ pub struct Registers {
     pub sp: u64,
     /// The frame pointer: `rbp`, `x29`.
     pub fp: u64,
-    /// The link register, where the architecture has one: `x30`.
+    /// The register in which a function may keep its return address, if that is known: `x30`, the
+    /// link register; `rdi` in glibc's `vfork()` for x86-64, as the child overwrites the stack.
     pub lr: Option<u64>,
 }
 
@@ -93,7 +94,7 @@ pub trait Program {
 /// signal handler: bytes from the stack pointer with which the handler returns.
 struct SignalFrame {
     fp: u64,
-    lr: Option<u64>,
+    lr: u64,
     sp: u64,
     ip: u64,
 }
@@ -106,7 +107,7 @@ impl SignalFrame {
             // (arch/x86/include/uapi/asm/sigcontext.h).
             Machine::X86 => Self {
                 fp: 40 + 80,
-                lr: None,
+                lr: 40 + 64,
                 sp: 40 + 120,
                 ip: 40 + 128,
             },
@@ -115,7 +116,7 @@ impl SignalFrame {
             // of `struct sigcontext` (arch/arm64/include/uapi/asm/sigcontext.h).
             Machine::Arm64 => Self {
                 fp: 128 + 176 + 8 + 29 * 8,
-                lr: Some(128 + 176 + 8 + 30 * 8),
+                lr: 128 + 176 + 8 + 30 * 8,
                 sp: 128 + 176 + 8 + 31 * 8,
                 ip: 128 + 176 + 8 + 32 * 8,
             },
@@ -472,7 +473,8 @@ impl<'a, P: Program> Walk<'a, P> {
             // The handler may have had a stack of its own, above or below.
             sp: saved(frame.sp)?,
             fp: saved(frame.fp)?,
-            lr: frame.lr.map(saved).transpose()?,
+            // Few functions have it there.
+            lr: self.program.read(sp.wrapping_add(frame.lr)),
         };
         self.exact = true;
         Ok(())

@@ -10,8 +10,8 @@ pub(crate) const SIZE: usize = 12;
 /// The *frame address* is the stack pointer before the call (DWARF's CFA). `sp` is `rsp` on x86-64,
 /// `fp` is `rbp` on x86-64 and `x29` on AArch64. Addresses in the frame are relative to the frame
 /// address, in words of 8 bytes, and negative; 0 means that the register is not saved: the caller's
-/// `fp` is the present one, and the return address (`ra`) is in the link register, which x86-64
-/// does not have.
+/// `fp` is the present one, and the return address (`ra`) is in the link register. x86-64 has
+/// `rdi` for that, only with [`Rule::Sp`]: glibc's `vfork()` keeps it there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rule {
     /// Nothing is known here.

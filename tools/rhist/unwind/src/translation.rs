@@ -85,12 +85,21 @@ impl<'a> Translation<'a> {
     where
         S: UnwindContextStorage<usize>,
     {
-        let ra = match (self.machine, self.saved(row.register(self.ra))?) {
-            // A call pushes it.
-            (Machine::X86_64, Saved::At(-1)) => -1,
-            (Machine::Aarch64, Saved::At(words)) => words,
-            (Machine::Aarch64, Saved::Not) => 0,
-            _ => return None,
+        let is_in_rdi =
+            self.machine == Machine::X86_64 && row.register(self.ra) == Some(RegisterRule::Register(X86_64::RDI));
+        let ra = match self.machine {
+            // glibc's `vfork()`, whose child overwrites the stack.
+            Machine::X86_64 if is_in_rdi => 0,
+            Machine::X86_64 => match self.saved(row.register(self.ra))? {
+                // A call pushes it.
+                Saved::At(-1) => -1,
+                _ => return None,
+            },
+            Machine::Aarch64 => match self.saved(row.register(self.ra))? {
+                Saved::At(words) => words,
+                Saved::Not => 0,
+                Saved::AtFp => return None,
+            },
         };
         let fp = self.saved(row.register(self.fp))?;
         match (row.cfa(), fp) {
@@ -103,10 +112,11 @@ impl<'a> Translation<'a> {
                 };
                 match *register {
                     register if register == self.sp => Some(Rule::Sp { cfa, fp, ra }),
-                    register if register == self.fp => Some(Rule::Fp { cfa, fp, ra }),
+                    register if register == self.fp && !is_in_rdi => Some(Rule::Fp { cfa, fp, ra }),
                     _ => None,
                 }
             }
+            (CfaRule::Expression(_), _) if is_in_rdi => None,
             (CfaRule::Expression(expression), Saved::AtFp) => {
                 let mut code = self.code(*expression)?;
                 let cfa = i32::try_from(self.above(self.fp, &mut code)?).ok()?;

@@ -44,6 +44,7 @@ pub const OFFSET: u8 = 0x80;
 pub const RESTORE: u8 = 0xc0;
 
 pub const RBX: u8 = 3;
+pub const RDI: u8 = 5;
 pub const RBP: u8 = 6;
 pub const RSP: u8 = 7;
 pub const R10: u8 = 10;

@@ -135,6 +135,7 @@ fn rule(machine: Machine, row: &Row, ours: Rule) -> Rule {
     let ra = match (machine, saved(&row.ra)) {
         (Machine::X86_64, _) if row.ra == "u" => return Rule::End,
         (Machine::X86_64, Some(-1)) => -1,
+        (Machine::X86_64, _) if row.ra == "r5" => 0,
         // Undefined, or without a rule: readelf prints the same.
         (Machine::Aarch64, Some(0)) if ours == Rule::End => return Rule::End,
         (Machine::Aarch64, Some(ra)) => ra,

@@ -42,7 +42,12 @@ fn rule(input: &mut Input<'_>, is_x86: bool) -> Result<Rule, String> {
     let zero = input.u16()?;
     let cfa = input.u32()? as i32;
     let text = || format!("rule {kind} {fp} {ra} {zero} {cfa}");
-    let frame = fp <= 0 && if is_x86 { ra == -1 } else { ra <= 0 };
+    let frame = fp <= 0
+        && if is_x86 {
+            ra == -1 || ra == 0 && kind == 2
+        } else {
+            ra <= 0
+        };
     ensure(zero == 0, text)?;
     let (rule, is_right) = match kind {
         0 => (Rule::None, (fp, ra, cfa) == (0, 0, 0)),

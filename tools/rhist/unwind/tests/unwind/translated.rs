@@ -147,6 +147,14 @@ fn where_the_return_address_is() {
         (&[OFFSET | RIP, 2], Rule::Other),
         (&[SAME_VALUE, RIP], Rule::Other),
         (&[REGISTER, RIP, RBX], Rule::Other),
+        // As in `vfork()`, and as nobody writes it.
+        (
+            &[DEF_CFA_OFFSET, 0, REGISTER, RIP, RDI],
+            Rule::Sp { cfa: 0, fp: 0, ra: 0 },
+        ),
+        (&[DEF_CFA_REGISTER, RBP, REGISTER, RIP, RDI], Rule::Other),
+        (&[DEF_CFA_EXPRESSION, 2, 0x76, 8, REGISTER, RIP, RDI], Rule::Other),
+        (&[REGISTER, RIP, RDI, REGISTER, RBP, RDI], Rule::Other),
         (&[VAL_OFFSET, RIP, 1], Rule::Other),
         (&[EXPRESSION, RIP, 2, 0x76, 0], Rule::Other),
     ] {

@@ -95,6 +95,7 @@ fn rules() -> impl Strategy<Value = Vec<Rule>> {
         (0..i32::MAX, -50..=0i16).prop_map(|(cfa, fp)| rule(Kind::DerefSp, cfa, -1, fp)),
         Just(rule(Kind::Plt, 11, -1, 0)),
         (any::<i32>(), -50..=0i16).prop_map(|(cfa, fp)| rule(Kind::Sp, cfa, -1, fp)),
+        (any::<i32>(), -50..=0i16).prop_map(|(cfa, fp)| rule(Kind::Sp, cfa, 0, fp)),
         (any::<i32>(), -50..=0i16).prop_map(|(cfa, fp)| rule(Kind::Fp, cfa, -1, fp)),
         any::<i32>().prop_map(|cfa| rule(Kind::Deref, cfa, -1, 0)),
     ];
@@ -255,7 +256,8 @@ fn each_mistake_in_rules_is_refused() {
         rule(Kind::Outermost, 0, -1, 0),
         rule(Kind::Signal, 0, 0, -1),
         rule(Kind::Other, 0, 0, 1),
-        rule(Kind::Sp, 8, 0, 0),
+        rule(Kind::Fp, 8, 0, 0),
+        rule(Kind::DerefSp, 8, 0, 0),
         rule(Kind::Sp, 8, -2, 0),
         rule(Kind::Sp, 8, 1, 0),
         rule(Kind::Fp, 8, -1, 1),
@@ -584,6 +586,54 @@ fn a_handler_on_another_stack_returns_to_what_the_signal_interrupted() {
         ]
     );
     assert_eq!(end, End::Whole);
+}
+
+/// `vfork()` has taken its return address from the stack.
+#[test]
+fn a_register_has_the_caller_of_vfork() {
+    let rules = [
+        (0x40_0100, rule(Kind::Sp, 0, 0, 0)),
+        (0x40_0200, rule(Kind::Sp, 16, -1, 0)),
+        (0x40_0280, rule(Kind::Signal, 0, 0, 0)),
+        (0x40_0300, rule(Kind::Outermost, 0, 0, 0)),
+    ];
+    let memory = [
+        (0x7008, 0x40_0304),
+        (0x6000 + 104, 0x40_0204),
+        (0x6000 + 120, 0x77),
+        (0x6000 + 160, 0x7000),
+        (0x6000 + 168, 0x40_0104),
+    ];
+    let mut program = X86::new(&rules, &memory);
+    let registers = Registers {
+        lr: Some(0x40_0208),
+        ..at(0x40_0104, 0x7000, 3)
+    };
+    let (stack, end) = program.walk(registers);
+    assert_eq!(
+        stack,
+        [exact(0x40_0104), called(0x40_0208), called(0x40_0304)]
+    );
+    assert_eq!(end, End::Whole);
+    // Interrupted by a signal.
+    let (stack, end) = program.walk(at(0x40_0280, 0x6000, 0));
+    assert_eq!(
+        stack,
+        [
+            exact(0x40_0280),
+            exact(0x40_0104),
+            called(0x40_0204),
+            called(0x40_0304)
+        ]
+    );
+    assert_eq!(end, End::Whole);
+    // A caller has its return address on the stack.
+    let registers = Registers {
+        lr: Some(0x40_0108),
+        ..registers
+    };
+    let (stack, end) = program.walk(registers);
+    assert_eq!((stack.len(), end), (2, End::NoRules));
 }
 
 #[test]
@@ -1003,7 +1053,7 @@ proptest! {
         let registers = Registers { ip, sp, fp, lr: lr.then_some(link) };
         let mut x86 = X86::new(&rules, &memory);
         // Panics for a word outside of executable mappings.
-        let (stack, end) = x86.walk(Registers { lr: None, ..registers });
+        let (stack, end) = x86.walk(registers);
         prop_assert!(stack.len() < 127 || end == End::Depth);
         prop_assert!(x86.reads <= 6 * (stack.len() + 1), "{} reads", x86.reads);
         prop_assert!(x86.lookups <= 3 * (stack.len() + 1), "{} lookups", x86.lookups);

@@ -63,7 +63,7 @@ fn written<const ARM: bool>(bytes: &[u8], piece: usize, memory: &[u64]) {
             ip,
             sp,
             fp,
-            lr: ARM.then_some(lr),
+            lr: Some(lr),
         },
     );
     let mut words = 0;
