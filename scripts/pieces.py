@@ -509,7 +509,7 @@ def unwind():
     clients = f"{lab('path', 'lab')}/clients/usr"
     gdb = ["env", f"LD_LIBRARY_PATH={clients}/lib/x86_64-linux-gnu", f"{clients}/bin/gdb", f"--data-directory={clients}/share/gdb"]
     programs = [f"{target(name)}/debug/examples/{program}" for name, program in (("host", "walk"), ("command", "rules"))]
-    return [Job("unwind", chroot(str(TOP / "tools/testing/unwind/run"), *programs, *gdb), takes=30,
+    return [Job("unwind", chroot(str(TOP / "tools/testing/unwind/run"), *programs, *gdb), takes=160,
                 after=["host tests: tests", "command: tests"], lab=["clients"])]
 
 

@@ -12,7 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifdef __clang__
+#define KEPT __attribute__((noinline))
+#else
 #define KEPT __attribute__((noipa))
+#endif
 
 static volatile int sink;
 static int is_to_return;

@@ -6,40 +6,33 @@ before.
 """
 
 import contextlib
-import importlib.machinery
-import importlib.util
 import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 from tap import finish, ok, skip
+
+TOP = Path(__file__).resolve().parents[4]
+sys.path.append(str(TOP / "tools" / "testing" / "unwind"))
+
+from comparison import Tools, differences, running, wait_until_asleep  # noqa: E402
+from interpreted import PERL, PYTHON  # noqa: E402
 
 RHIST = os.environ["RHIST_COMMAND"]
 TRACING = Path(os.environ["TRACING"])
 CLIENTS = os.environ.get("RHIST_CLIENTS", "")
 # Whether points that user-mode Linux tests are to be left out.
 REST_ONLY = bool(os.environ.get("RHIST_REST")) and os.path.exists(f"{os.environ['KERNEL']}/kprobe_events")
-TOP = Path(__file__).resolve().parents[4]
 # Most words of a stack.
 DEPTH = 31
 # Most runs of a program until its files have rules: a file is known when the rules of the files
 # above it on the stack lead there.
 ROUNDS = 6
 BASH = "outer() { inner; }; inner() { read -r line; }; outer"
-
-
-def load(path):
-    """Returns a program of the project as a module."""
-    loader = importlib.machinery.SourceFileLoader("compared", str(path))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("compared", loader))
-    loader.exec_module(module)
-    return module
-
-
-on_host = load(TOP / "tools" / "testing" / "unwind" / "run")
 
 
 class Objects:
@@ -98,8 +91,8 @@ def compare(tools, name, command, event, least, **more):
     comm = Path(command[0]).name
     for _ in range(ROUNDS):
         with counting(event, comm):
-            with on_host.running(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, **more) as process:
-                on_host.wait_until_asleep(process)
+            with running(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, **more) as process:
+                wait_until_asleep(process, process.pid)
             # Its files are compiled when it is gone.
             done = subprocess.run([RHIST, "unwind", "--once"], capture_output=True, text=True, check=False)
         print(f"# {name}: {done.stdout.strip()}")
@@ -108,12 +101,12 @@ def compare(tools, name, command, event, least, **more):
             break
     ok(done.returncode == 0, f"{name}: its files have rules", done.stdout, done.stderr)
     with counting(event, comm):
-        with on_host.running(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, **more) as process:
-            on_host.wait_until_asleep(process)
-            _, frames = tools.by_gdb(process.pid)
+        with running(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, **more) as process:
+            wait_until_asleep(process, process.pid)
+            _, frames, _ = tools.by_gdb(process.pid)
             objects = Objects()
             stacks = [(objects.addresses(process.pid, words), end) for words, end in stacks_of(event, process.pid)]
-    different = [on_host.differences(frames[:DEPTH], addresses) for addresses, _ in stacks]
+    different = [differences(frames[:DEPTH], addresses) for addresses, _ in stacks]
     ends = [end for (_, end), lines in zip(stacks, different) if not lines]
     print(f"# {name}: {len(frames)} frames by gdb, {len(stacks)} stacks")
     ok(any(not lines for lines in different), f"{name}: all frames are gdb's", *different, stacks)
@@ -128,11 +121,11 @@ def main():
     libraries = f"{CLIENTS}/usr/lib/x86_64-linux-gnu"
     gdb = ["env", f"LD_LIBRARY_PATH={libraries}", f"{CLIENTS}/usr/bin/gdb", f"--data-directory={CLIENTS}/usr/share/gdb"]
     with tempfile.TemporaryDirectory() as folder:
-        tools = on_host.Tools(None, None, gdb, folder)
-        compare(tools, "python3", ["python3", "-c", on_host.PYTHON], "clock_nanosleep", 40)
+        tools = Tools(None, None, gdb, folder)
+        compare(tools, "python3", ["python3", "-c", PYTHON], "clock_nanosleep", 40)
         if REST_ONLY:
             return finish()
-        compare(tools, "perl", ["perl", "-e", on_host.PERL], "clock_nanosleep", 10)
+        compare(tools, "perl", ["perl", "-e", PERL], "clock_nanosleep", 10)
         compare(tools, "bash", ["bash", "-c", BASH], "read", 15)
         compare(tools, "gdb, in C++", [*gdb[2:], "-batch", "-nx", "-ex", "shell sleep 1000"], "wait4", 8,
                 env={**os.environ, "LD_LIBRARY_PATH": libraries})

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `walk PID IP SP FP`: walks the stack of a stopped program on x86-64 by the code of the module,
-//! from these registers, in hexadecimal. Standard input has a line for each file with rules: its
-//! path (or `[vdso]`), a tabulator, and the path of its table. Prints an address per line, and how
-//! the stack ended.
+//! `walk PID IP SP FP DI`: walks the stack of a stopped program on x86-64 by the module's code,
+//! from these registers, in hexadecimal.
+//!
+//! Standard input has a line for each file with rules: its device and inode as in `/proc/PID/maps`,
+//! such as `fe:00 77` (or `[vdso]`), a tabulator, and the path of its table. Prints an address per
+//! line, `?` for one without code that an interrupted function had called, and the end's name.
 //!
 //! Each address is found again from the word of the stack, so that a wrong word is a wrong address.
 
@@ -36,22 +38,26 @@ mod live {
 
     pub(super) fn main() -> Result<(), Box<dyn Error>> {
         let arguments: Vec<String> = env::args().skip(1).collect();
-        let [pid, ip, sp, fp] = &arguments[..] else {
-            return Err("usage: walk PID IP SP FP".into());
+        let [pid, ip, sp, fp, di] = &arguments[..] else {
+            return Err("usage: walk PID IP SP FP DI".into());
         };
         let register = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16);
         let registers = Registers {
             ip: register(ip)?,
             sp: register(sp)?,
             fp: register(fp)?,
-            lr: None,
+            lr: Some(register(di)?),
         };
         let mut live = Live::open(pid, tables()?)?;
         let areas = live.areas.clone();
         let mut walk = Walk::new(&mut live, registers);
-        for _ in 0..DEPTH {
+        for depth in 0..DEPTH {
             match walk.next_word() {
-                Ok(word) => println!("{:#x}", address(&areas, registers.ip, word)?),
+                Ok(word) => match address(&areas, word)? {
+                    Some(address) => println!("{address:#x}"),
+                    None if depth == 0 => println!("{:#x}", registers.ip),
+                    None => println!("?"),
+                },
                 Err(end) => {
                     println!("{end:?}");
                     return Ok(());
@@ -62,28 +68,27 @@ mod live {
         Ok(())
     }
 
-    /// The rules of files, by path.
+    /// The rules of files, by their devices and inodes.
     fn tables() -> Result<HashMap<String, Rules>, Box<dyn Error>> {
         let mut tables = HashMap::new();
         for line in io::stdin().lock().lines() {
             let line = line?;
-            let (path, table) = line.split_once('\t').ok_or("a line without a tabulator")?;
+            let (file, table) = line.split_once('\t').ok_or("a line without a tabulator")?;
             let mut upload = Upload::new(Machine::X86);
             let rules = upload
                 .write(&fs::read(table)?)
                 .and_then(|()| upload.finish(|| ()))
-                .map_err(|fault| format!("{path}: {fault:?}"))?;
-            tables.insert(path.to_owned(), rules);
+                .map_err(|fault| format!("{file}: {fault:?}"))?;
+            tables.insert(file.to_owned(), rules);
         }
         Ok(tables)
     }
 
-    /// The address that a word stands for. If that is without code, the program has called it first
-    /// of all.
-    fn address(areas: &[Area], first: u64, word: Word) -> Result<u64, Box<dyn Error>> {
+    /// The address that a word stands for; `None` if that is without code.
+    fn address(areas: &[Area], word: Word) -> Result<Option<u64>, Box<dyn Error>> {
         let (place, exact) = Word::place(word.to_u64()).ok_or("not a word")?;
         if place == Place::Unlisted && exact {
-            return Ok(first);
+            return Ok(None);
         }
         let address = |area: &Area| {
             let offset = match (area.place, place) {
@@ -113,6 +118,7 @@ mod live {
         areas
             .iter()
             .find_map(address)
+            .map(Some)
             .ok_or_else(|| format!("{place:?} is nowhere").into())
     }
 
@@ -133,7 +139,7 @@ mod live {
 
     impl Live {
         fn open(pid: &str, mut tables: HashMap<String, Rules>) -> Result<Self, Box<dyn Error>> {
-            let mut paths: Vec<String> = Vec::new();
+            let mut files: Vec<String> = Vec::new();
             let mut live = Self {
                 memory: File::open(format!("/proc/{pid}/mem"))?,
                 areas: Vec::new(),
@@ -142,7 +148,7 @@ mod live {
             };
             for line in fs::read_to_string(format!("/proc/{pid}/maps"))?.lines() {
                 let words: Vec<&str> = line.split_ascii_whitespace().collect();
-                let [range, rights, offset, _device, _inode, path @ ..] = &words[..] else {
+                let [range, rights, offset, device, inode, path @ ..] = &words[..] else {
                     return Err(format!("maps: {line}").into());
                 };
                 if !rights.contains('x') {
@@ -152,12 +158,13 @@ mod live {
                 let (begin, end) = range.split_once('-').ok_or("maps: no range")?;
                 let place = match path {
                     ["[vdso]"] => Place::Vdso { offset: 0 },
-                    [path] if path.starts_with('/') => {
-                        let known = paths.iter().position(|other| other == path);
+                    _ if *inode != "0" => {
+                        let file = format!("{device} {inode}");
+                        let known = files.iter().position(|other| *other == file);
                         let object = known.unwrap_or_else(|| {
-                            paths.push((*path).to_owned());
-                            live.rules.push(tables.remove(*path));
-                            paths.len() - 1
+                            live.rules.push(tables.remove(&file));
+                            files.push(file);
+                            files.len() - 1
                         });
                         Place::File {
                             object: object as u32,
