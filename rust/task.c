@@ -92,6 +92,12 @@ bool rhist_perfmon_capable(void)
 	return perfmon_capable();
 }
 
+/* Return whether the running task may see the mappings of all processes. */
+bool rhist_may_see_mappings(void)
+{
+	return capable(CAP_SYS_PTRACE);
+}
+
 /* Return whether limits for users do not apply to the running task. */
 bool rhist_may_exceed_limits(void)
 {

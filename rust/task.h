@@ -20,6 +20,7 @@ struct task_struct *rhist_find_task(u32 nr);
 bool rhist_yield_unless_killed(void);
 void rhist_sleep_us(unsigned int us);
 bool rhist_perfmon_capable(void);
+bool rhist_may_see_mappings(void);
 bool rhist_may_exceed_limits(void);
 uid_t rhist_charged_user(void);
 

@@ -12,6 +12,13 @@ pub(crate) fn may_exceed_limits() -> bool {
     unsafe { bindings::rhist_may_exceed_limits() }
 }
 
+/// Returns whether the running task may see the mappings of all processes
+/// (`capable(CAP_SYS_PTRACE)`). Task context. Security modules may log the check.
+pub(crate) fn may_see_mappings() -> bool {
+    // SAFETY: Only checks the credentials of the running task.
+    unsafe { bindings::rhist_may_see_mappings() }
+}
+
 /// Identifies a user (`kuid_t`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct UserId(u32);

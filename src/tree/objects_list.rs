@@ -5,6 +5,7 @@
 use super::{
     contents::Shown,
     state::{
+        OpenList,
         OpenState,
         Tree, //
     },
@@ -15,10 +16,13 @@ use crate::{
         Opened,
         OverlayFile, //
     },
-    rust::poll::{
-        self,
-        Mask,
-        PollTable, //
+    rust::{
+        poll::{
+            self,
+            Mask,
+            PollTable, //
+        },
+        user, //
     },
     text::Text,
     user_stack::{
@@ -48,23 +52,27 @@ struct ObjectsListOps;
 
 impl FileOps<Tree> for ObjectsListOps {
     fn open(&self, _tree: &Tree, _file: &Opened<'_>, _truncate: bool) -> Result<OpenState> {
-        Ok(OpenState::Objects(Atomic::new(UNSEEN)))
+        Ok(OpenState::Objects(OpenList {
+            seen: Atomic::new(UNSEEN),
+            sees_begins: user::may_see_mappings(),
+        }))
     }
 
     fn read(&self, tree: &Tree, _file: &Opened<'_>, open: &OpenState) -> Result<Shown> {
         let table = tree.engine.user_objects().table();
-        if let OpenState::Objects(seen) = open {
-            seen.store(version(&table), Relaxed);
-        }
+        let OpenState::Objects(open) = open else {
+            return Err(EINVAL);
+        };
+        open.seen.store(version(&table), Relaxed);
         let mut out = Text::new();
-        out.bytes(b"# number kind device inode generation size changed process state\n")?;
+        out.bytes(b"# number kind device inode generation size changed process begin state\n")?;
         let mut all = KVVec::new();
         if let Some((_, objects)) = &table {
             objects.for_each(|object| Ok(all.push(object, GFP_KERNEL)?))?;
         }
         for index in order(&all)? {
             if let Some(object) = all.get(index as usize) {
-                line(&mut out, object)?;
+                line(&mut out, object, open.sees_begins)?;
             }
         }
         Shown::text(out)
@@ -77,12 +85,12 @@ impl FileOps<Tree> for ObjectsListOps {
         open: &OpenState,
         table: &PollTable<'_>,
     ) -> Result<Mask> {
-        let OpenState::Objects(seen) = open else {
+        let OpenState::Objects(open) = open else {
             return Err(EINVAL);
         };
         let keeper = tree.engine.user_objects();
         keeper.queue_poll(table);
-        let is_new = seen.load(Relaxed) != version(&keeper.table());
+        let is_new = open.seen.load(Relaxed) != version(&keeper.table());
         Ok(if is_new { poll::IN } else { 0 })
     }
 }
@@ -109,12 +117,12 @@ fn version(table: &Option<(u32, Arc<Objects>)>) -> u64 {
 const UNSEEN: u64 = u64::MAX;
 
 /// Appends the line of an object. A field that its kind lacks is `-`.
-fn line(out: &mut Text, object: &Object) -> Result {
+fn line(out: &mut Text, object: &Object, sees_begins: bool) -> Result {
     out.format(format_args!("{} ", object.number))?;
     match object.identity {
-        None => out.bytes(b"vdso - - - - - -")?,
+        None => out.bytes(b"vdso - - - - - - -")?,
         Some(Identity::File(file)) => out.format(format_args!(
-            "file {}:{} {} {} {} {} -",
+            "file {}:{} {} {} {} {} - -",
             file.device >> MINOR_BITS,
             file.device & ((1 << MINOR_BITS) - 1),
             file.inode,
@@ -122,9 +130,12 @@ fn line(out: &mut Text, object: &Object) -> Result {
             file.size,
             file.changed_ns,
         ))?,
-        // Where it is in the process is not shown.
-        Some(Identity::Memory { process, .. }) => {
-            out.format(format_args!("memory - - - - - {process}"))?
+        Some(Identity::Memory { process, begin, .. }) => {
+            out.format(format_args!("memory - - - - - {process} "))?;
+            match sees_begins {
+                true => out.format(format_args!("{begin:x}"))?,
+                false => out.bytes(b"-")?,
+            }
         }
     }
     out.bytes(match object.state {

@@ -28,6 +28,14 @@ use kernel::{
     },
 };
 
+/// A reader of the list of objects.
+pub(crate) struct OpenList {
+    /// The version of the list that it has seen.
+    pub(super) seen: Atomic<u64>,
+    /// Whether it may see where memory is in a process.
+    pub(super) sees_begins: bool,
+}
+
 /// State of an open file.
 #[derive(Default)]
 pub(crate) enum OpenState {
@@ -38,8 +46,8 @@ pub(crate) enum OpenState {
     Hist(HistPollState),
     /// The reader of `hist_delta` or `hist_delta_jsonl`.
     Delta(OpenDelta),
-    /// The version of the list of objects that a reader of `list` has seen.
-    Objects(Atomic<u64>),
+    /// A reader of `list` of the objects.
+    Objects(OpenList),
     /// The rules that are written to `rules` of an object.
     Rules(OpenUpload),
 }

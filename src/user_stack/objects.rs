@@ -90,7 +90,7 @@ pub enum Identity {
         process: u32,
         /// A number for its address space. Not to be shown.
         space: u64,
-        /// The address. Not to be shown.
+        /// The address. To be shown only to a task that may see the mappings of the process.
         begin: u64,
     },
 }

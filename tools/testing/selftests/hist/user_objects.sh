@@ -19,7 +19,7 @@ cp "$(command -v io)" $io && chmod 755 $io || exit 1
 
 EVENT=events/syscalls/sys_enter_getpgid
 # Others may have begun it.
-is "$(head -n 1 $O/list)" "# number kind device inode generation size changed process state" "the list has columns"
+is "$(head -n 1 $O/list)" "# number kind device inode generation size changed process begin state" "the list has columns"
 echo 'hist:keys=common_ustack' >$EVENT/trigger || exit 1
 
 # restore: gives all back to root
@@ -67,8 +67,8 @@ is "$(io rename $O/0/rules $O/0/x)" EPERM "or renames one"
 
 # --- the list is read at any position, and again
 
-is "$(head -n 2 $O/list)" "# number kind device inode generation size changed process state
-0 vdso - - - - - - $(sed -n '2s/.* //p' $O/list)" "the list begins with its columns and the vDSO"
+is "$(head -n 2 $O/list)" "# number kind device inode generation size changed process begin state
+0 vdso - - - - - - - $(sed -n '2s/.* //p' $O/list)" "the list begins with its columns and the vDSO"
 exec 3<$O/list
 is "$(io poll 3)" OK "it can be read in the beginning"
 cat <&3 >"$work/list"
