@@ -25,6 +25,7 @@ use crate::compilation::Outcome;
 use crate::folder::Folder;
 use crate::input::VDSO;
 use crate::list::Object;
+use crate::map_file::MEMORY;
 use crate::name_table::NameTable;
 use crate::namer::NAMES;
 use crate::namer::is_trusted;
@@ -50,6 +51,14 @@ const BEAT: Duration = Duration::from_secs(1);
 
 /// For so long after it was tried, a file that is not held is likely to be hit, and seen as held.
 const HITS: Duration = Duration::from_secs(2);
+
+/// Pieces of memory with code, the newest ones, whose names are read: each takes a child, again and
+/// again.
+const MOST_MEMORY: usize = 64;
+
+/// Names of code in memory are read again after this time, and after twice as long each time up to
+/// the second one: programs make most of their code in their first seconds.
+const AGAIN: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(16)];
 
 /// How a feeder works.
 #[derive(Clone, Debug)]
@@ -102,7 +111,7 @@ enum Progress {
     Failed,
 }
 
-/// An object of the list that has code.
+/// An object of the list that has code, or whose names are read.
 #[derive(Debug)]
 struct Known {
     object: Object,
@@ -112,6 +121,8 @@ struct Known {
     why: Option<String>,
     /// A file with more names.
     debug: Option<PathBuf>,
+    /// Of memory: when its names are read again, and how long that is after the last time.
+    again: Option<(Instant, Duration)>,
 }
 
 impl Known {
@@ -133,7 +144,7 @@ struct Running {
 pub struct Feeder {
     folder: Folder,
     settings: Settings,
-    /// All objects of the list for which rules can be made.
+    /// All objects of the list for which rules can be made, and memory whose names are read.
     objects: BTreeMap<u32, Known>,
     queue: Queue,
     running: Vec<Running>,
@@ -236,7 +247,7 @@ impl Feeder {
     pub fn summary(&self) -> Summary {
         let count = |wanted| self.objects.values().filter(|known| known.rules == wanted).count();
         Summary {
-            objects: self.objects.len(),
+            objects: self.objects.values().filter(|known| known.object.has_code()).count(),
             fed: count(Progress::Fed),
             rows: self.given.0,
             bytes: self.given.1,
@@ -254,9 +265,12 @@ impl Feeder {
     /// Reads the list: forgets objects that are gone, and queues objects that can be tried.
     fn look(&mut self) -> io::Result<()> {
         let all = self.folder.objects()?;
+        let most = if self.settings.names.is_some() { MOST_MEMORY } else { 0 };
+        let memory = all.iter().rev().filter(|object| object.is_found_memory()).take(most);
         let listed: BTreeMap<u32, &Object> = all
             .iter()
             .filter(|object| object.has_code())
+            .chain(memory)
             .map(|object| (object.number, object))
             .collect();
         let is_same = |object: &Object| {
@@ -280,8 +294,12 @@ impl Feeder {
     /// Queues an object of the list if it can be tried.
     fn see(&mut self, number: u32, object: &Object) {
         let before = self.objects.remove(&number);
-        // Of the vDSO, the list does not say it.
-        let is_readable = object.is_readable || object.is_vdso();
+        let again = before.as_ref().and_then(|known| known.again);
+        // Of the vDSO, and of memory, the list does not say it.
+        let is_readable = match object.is_found_memory() {
+            true => again.is_none_or(|(at, _)| at <= Instant::now()),
+            false => object.is_readable || object.is_vdso(),
+        };
         let progress = |before: Option<Progress>| match before {
             None | Some(Progress::Wanted) if is_readable => Progress::Begun,
             None => Progress::Wanted,
@@ -289,6 +307,7 @@ impl Feeder {
         };
         let rules_before = before.as_ref().map(|known| known.rules);
         let mut rules = match rules_before {
+            _ if !object.has_code() => Progress::Others,
             None | Some(Progress::Wanted) if object.has_rules => Progress::Others,
             before => progress(before),
         };
@@ -326,6 +345,7 @@ impl Feeder {
             names,
             why,
             debug,
+            again,
         };
         self.objects.insert(number, known);
     }
@@ -362,6 +382,11 @@ impl Feeder {
         };
         match task.job {
             Job::Rules => vec![image],
+            Job::Names if object.is_found_memory() => {
+                let process = object.process.unwrap_or_default().to_string();
+                let begin = format!("{:x}", object.begin.unwrap_or_default());
+                vec![NAMES.into(), MEMORY.into(), process.into(), begin.into()]
+            }
             Job::Names => {
                 let file = match self.is_searching && !task.is_ask {
                     true => [object.device.as_str(), &object.inode],
@@ -467,6 +492,15 @@ impl Feeder {
         let Some(known) = known.filter(|known| known.object.identity == object.identity) else {
             return;
         };
+        if object.is_found_memory() {
+            let [first, most] = AGAIN;
+            let pause = known.again.map_or(first, |(_, pause)| most.min(2 * pause));
+            known.again = Some((Instant::now() + pause, pause));
+            if result.is_ok() {
+                known.names = Progress::Wanted;
+                return;
+            }
+        }
         if progress == Progress::Wanted {
             if !known.is_any(Progress::Wanted) {
                 tell(News::NotHeld(object));

@@ -19,6 +19,7 @@ mod feeder;
 mod folder;
 mod input;
 mod list;
+mod map_file;
 mod name_table;
 mod namer;
 mod names;

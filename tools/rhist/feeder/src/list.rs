@@ -8,7 +8,16 @@ use std::fmt;
 const COLUMNS: &str = "number kind device inode generation size changed process state";
 
 /// Columns that, besides the number, change only if the number has been given to another object.
-const IDENTITY: [&str; 7] = ["kind", "device", "inode", "generation", "size", "changed", "process"];
+const IDENTITY: [&str; 8] = [
+    "kind",
+    "device",
+    "inode",
+    "generation",
+    "size",
+    "changed",
+    "process",
+    "begin",
+];
 
 /// A line of the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,6 +34,8 @@ pub struct Object {
     pub identity: String,
     /// The process of code without a file.
     pub process: Option<u32>,
+    /// Where that code is in the process; `None` without the right to see it.
+    pub begin: Option<u64>,
     /// Whether its file can be opened now.
     pub is_readable: bool,
     /// Whether it has rules.
@@ -37,6 +48,11 @@ impl Object {
         self.kind == "vdso"
     }
 
+    /// Whether it is code without a file, and where it is in its process is known.
+    pub fn is_found_memory(&self) -> bool {
+        self.process.is_some() && self.begin.is_some()
+    }
+
     /// Whether rules can be made for it.
     pub fn has_code(&self) -> bool {
         self.is_vdso() || self.kind == "file"
@@ -47,9 +63,10 @@ impl Object {
 impl fmt::Display for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "object {}", self.number)?;
-        match self.is_vdso() {
-            true => f.write_str(" (vDSO)"),
-            false => write!(f, " (device {}, inode {})", self.device, self.inode),
+        match self.process {
+            _ if self.is_vdso() => f.write_str(" (vDSO)"),
+            Some(process) => write!(f, " (memory of {process})"),
+            None => write!(f, " (device {}, inode {})", self.device, self.inode),
         }
     }
 }
@@ -83,6 +100,7 @@ fn object(columns: &[&str], line: &str) -> Option<Object> {
         inode: text("inode"),
         identity: identity.join(" "),
         process: column("process").and_then(|process| process.parse().ok()),
+        begin: column("begin").and_then(|begin| u64::from_str_radix(begin, 16).ok()),
         is_readable: states.clone().any(|state| state == "readable"),
         has_rules: states.clone().any(|state| state == "rules"),
     })
@@ -92,11 +110,12 @@ fn object(columns: &[&str], line: &str) -> Option<Object> {
 mod tests {
     use super::*;
 
-    const LIST: &str = "# number kind device inode generation size changed process state
-0 vdso - - - - - - rules
-3 file 8:1 123 7 4567 1700000000000000000 - readable
-4 file 0:24 9 0 10 5 - rules,readable
-5 memory - - - - - 77 released
+    const LIST: &str = "# number kind device inode generation size changed process begin state
+0 vdso - - - - - - - rules
+3 file 8:1 123 7 4567 1700000000000000000 - - readable
+4 file 0:24 9 0 10 5 - - rules,readable
+5 memory - - - - - 77 7f0000001000 released
+6 memory - - - - - 77 - released
 ";
 
     #[test]
@@ -121,11 +140,15 @@ mod tests {
                 (0, true, false, true, text("object 0 (vDSO)")),
                 (3, true, true, false, text("object 3 (device 8:1, inode 123)")),
                 (4, true, true, true, text("object 4 (device 0:24, inode 9)")),
-                (5, false, false, false, text("object 5 (device -, inode -)")),
+                (5, false, false, false, text("object 5 (memory of 77)")),
+                (6, false, false, false, text("object 6 (memory of 77)")),
             ]
         );
         assert_eq!((list[1].process, list[3].process), (None, Some(77)));
-        assert_eq!(list[1].identity, "file 8:1 123 7 4567 1700000000000000000 -");
+        assert_eq!((list[3].begin, list[4].begin), (Some(0x7f00_0000_1000), None));
+        let found: Vec<bool> = list.iter().map(Object::is_found_memory).collect();
+        assert_eq!(found, [false, false, false, true, false]);
+        assert_eq!(list[1].identity, "file 8:1 123 7 4567 1700000000000000000 - -");
     }
 
     #[test]
@@ -144,7 +167,7 @@ mod tests {
     #[test]
     fn lines_that_are_cut_off_or_strange_are_left_out() {
         for len in 0..LIST.len() {
-            assert!(parse(&LIST[..len]).len() <= 4);
+            assert!(parse(&LIST[..len]).len() <= 5);
         }
         assert_eq!(
             parse("# number\n3\n\nx file\n# number state\n-1 rules\n4294967296 rules\n"),

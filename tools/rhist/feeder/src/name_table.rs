@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The names of the functions of a file as bytes, which a child process writes, and which are kept
-//! as they are.
+//! The names of the functions of a file, or of code without one, as bytes, which a child process
+//! writes, and which are kept as they are.
 //!
 //! Numbers have 32 bits, the least significant byte first:
 //!
@@ -19,6 +19,7 @@ use std::ops::Range;
 
 use rhist_symbols::MOST_RAW;
 use rhist_symbols::Name;
+use rhist_symbols::PerfMap;
 use rhist_symbols::Symbols;
 
 const MAGIC: &[u8; 4] = b"RUN1";
@@ -73,14 +74,34 @@ impl NameTable {
     /// Bytes of the largest table.
     pub const MOST_BYTES: usize = 32 << 20;
 
-    /// The bytes of a table. `None` if they would be more than [`Self::MOST_BYTES`].
+    /// The bytes of a table of a file. `None` if they would be more than [`Self::MOST_BYTES`].
     pub fn write(symbols: &Symbols, build_id: &[u8]) -> Option<Vec<u8>> {
-        let (mut rows, mut ends, mut text) = (Vec::new(), Vec::new(), Vec::new());
-        let mut numbers = HashMap::new();
+        let parts = symbols.iter().map(|(part, name)| {
+            let distance = symbols.find(part.start).map_or(0, |(_, distance)| distance);
+            (part, name, distance)
+        });
         // A longer one is of no use: it would not name a file.
         let build_id = if build_id.len() > MOST_ID { &[] } else { build_id };
-        for (part, name) in symbols.iter() {
-            let (_, distance) = symbols.find(part.start)?;
+        Self::of_parts(parts, build_id)
+    }
+
+    /// The bytes of a table of the code in a mapping, by the offset in it. A function that is in it
+    /// only in part is left out. `None` if they would be more than [`Self::MOST_BYTES`].
+    pub fn write_mapping(map: &PerfMap, mapping: &Range<u64>) -> Option<Vec<u8>> {
+        let end = mapping.end.min(mapping.start.saturating_add(u32::MAX.into()));
+        let parts = map.iter().filter_map(|(part, name, distance)| {
+            let is_in = mapping.start <= part.start - distance && part.end <= end;
+            is_in.then(|| (part.start - mapping.start..part.end - mapping.start, name, distance))
+        });
+        Self::of_parts(parts, &[])
+    }
+
+    /// The bytes of a table of parts of functions, which ascend: where each is, and how far it is
+    /// behind the begin of its function.
+    fn of_parts<'a>(parts: impl Iterator<Item = (Range<u64>, Name<'a>, u64)>, build_id: &[u8]) -> Option<Vec<u8>> {
+        let (mut rows, mut ends, mut text) = (Vec::new(), Vec::new(), Vec::new());
+        let mut numbers = HashMap::new();
+        for (part, name, distance) in parts {
             let number = *numbers.entry(name.raw()).or_insert_with(|| {
                 text.extend_from_slice(name.raw());
                 ends.extend_from_slice(&(text.len() as u32).to_le_bytes());

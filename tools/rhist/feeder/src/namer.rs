@@ -24,6 +24,8 @@ use crate::input;
 use crate::input::End;
 use crate::input::Input;
 use crate::input::VDSO;
+use crate::map_file::MEMORY;
+use crate::map_file::MapFile;
 use crate::name_table::NameTable;
 
 /// The argument that asks for names.
@@ -36,10 +38,15 @@ const VDSO_NAME: &[u8] = b"[vdso]";
 const COMM: &CStr = c"rhist-names";
 
 /// The table of names of a file, which has this device and inode, with those in a file of
-/// debugging information.
+/// debugging information; or, if the image is [`MEMORY`], of code without a file, of a process and
+/// from an address on, in place of device and inode.
 pub fn table(image: &OsStr, device: &OsStr, inode: &OsStr, debug: Option<&OsStr>) -> Result<Vec<u8>, End> {
     let _ = rustix::thread::set_name(COMM);
     end_with_parent();
+    if image == MEMORY {
+        say(b"").map_err(End::failed)?;
+        return of_memory(device, inode);
+    }
     let name = match image == VDSO {
         true => VDSO_NAME.to_vec(),
         false => base_name(image, device, inode),
@@ -55,10 +62,26 @@ pub fn table(image: &OsStr, device: &OsStr, inode: &OsStr, debug: Option<&OsStr>
     };
     let symbols = symbols.map_err(End::failed)?;
     let build_id = build_id(&image).map_err(End::failed)?;
-    NameTable::write(&symbols, build_id.unwrap_or_default()).ok_or_else(|| {
-        let most = NameTable::MOST_BYTES >> 20;
-        End::Failed(format!("more than {most} MiB"))
-    })
+    NameTable::write(&symbols, build_id.unwrap_or_default()).ok_or_else(too_many)
+}
+
+/// The table of names of code without a file, of a process, in the mapping that begins at an
+/// address, in hexadecimal: from the process's perf map.
+fn of_memory(process: &OsStr, begin: &OsStr) -> Result<Vec<u8>, End> {
+    let process = process.to_str().and_then(|process| process.parse().ok());
+    let begin = begin.to_str().and_then(|begin| u64::from_str_radix(begin, 16).ok());
+    let (Some(process), Some(begin)) = (process, begin) else {
+        return Err(End::failed("expected a process and an address"));
+    };
+    let file = MapFile::open(process, begin)?;
+    confine().map_err(End::failed)?;
+    let names = NameTable::write_mapping(&file.read()?, &file.mapping);
+    names.ok_or_else(too_many)
+}
+
+/// The end because a table would be too large.
+fn too_many() -> End {
+    End::Failed(format!("more than {} MiB", NameTable::MOST_BYTES >> 20))
 }
 
 /// Writes the name of the file.

@@ -60,13 +60,28 @@ impl PerfMap {
 
     /// The name of the function that an address is in, and how far it is behind its begin.
     pub fn find(&self, address: u64) -> Option<(Name<'_>, u64)> {
-        let number = self.spans.find(address)?;
+        let (name, start) = self.entry(self.spans.find(address)?);
+        Some((name, address - start))
+    }
+
+    /// All addresses that belong to functions, in parts that do not overlap, ascending: each with
+    /// the name of its function, and how far it is behind the begin of that.
+    pub fn iter(&self) -> impl Iterator<Item = (Range<u64>, Name<'_>, u64)> {
+        self.spans.iter().map(|(part, number)| {
+            let (name, start) = self.entry(number);
+            let distance = part.start - start;
+            (part, name, distance)
+        })
+    }
+
+    /// The name of a function, and where it begins.
+    fn entry(&self, number: u32) -> (Name<'_>, u64) {
         let (start, name) = &self.entries[number as usize];
         let name = Name {
             raw: &self.text[name.start as usize..name.end as usize],
             is_plt: false,
         };
-        Some((name, address - start))
+        (name, *start)
     }
 
     /// The number of functions, including hidden ones.

@@ -148,3 +148,34 @@ fn only_files_of_root_are_trusted() {
     assert!(!is_trusted(file.path().to_str().unwrap()), "{is_others:?}");
     assert_eq!(debug_file(&[0xab; 20]), None);
 }
+
+/// Runs a feeder whose list has code of a process without a file. Returns the news and a frame.
+fn feed_memory(begin: &str, script: &str) -> (Vec<String>, String) {
+    let (root, settings) = scene(script);
+    let list = format!("# number kind process begin state\n1 memory 77 {begin} released\n");
+    fs::write(root.path().join("objects/list"), list).unwrap();
+    let names = settings.names.clone().unwrap();
+    let mut feeder = Feeder::new(&root.path().join("objects"), settings).unwrap();
+    let (stop, _end) = io::pipe().unwrap();
+    let mut news = Vec::new();
+    let mut tell = |one: News<'_>| news.push(one.to_string());
+    feeder.run(stop.as_fd(), Until::Tried, &mut tell).unwrap();
+    assert_eq!(feeder.summary().objects, 0, "it gets no rules");
+    let is_again = feeder.objects.values().all(|known| known.again.is_some());
+    assert!(is_again, "more names may come");
+    (news, names.frame(1, 3, true))
+}
+
+#[test]
+fn names_of_code_that_a_process_makes() {
+    let script = "[ \"$*\" = 'names memory 77 7f0000001000' ] && { printf '\\0'; tail -c +4 more; }";
+    assert_eq!(feed_memory("7f0000001000", script), (vec![], "more+0x3".to_owned()));
+    let unknown = || "[memory of 77]+0x3".to_owned();
+    // Without the right to see where it is.
+    assert_eq!(feed_memory("-", script), (vec![], unknown()));
+    // It lacks a map, or has ended: nobody has to know.
+    assert_eq!(feed_memory("1000", "printf '\\0'; exit 3"), (vec![], unknown()));
+    let why = "object 1 (memory of 77): names: it is too long";
+    let failing = "printf '\\0it is too long'; exit 1";
+    assert_eq!(feed_memory("1000", failing), (vec![why.to_owned()], unknown()));
+}

@@ -14,6 +14,31 @@ use rhist_symbols::build_id;
 
 use super::*;
 
+#[test]
+fn code_in_a_mapping() {
+    let text = b"ff0 20 before\n1000 20 first\n1010 8 within\n1ff0 20 across\n200001000 10 far\n3000 10 behind\n";
+    let map = PerfMap::read(text);
+    let find = |mapping: Range<u64>, offset| {
+        let table = NameTable::read(NameTable::write_mapping(&map, &mapping)?).unwrap();
+        let (name, distance) = table.find(offset)?;
+        Some((str::from_utf8(name.raw()).unwrap().to_owned(), distance))
+    };
+    let at = |offset| find(0x1000..0x2000, offset);
+    let is = |name: &str, distance| Some((name.to_owned(), distance));
+    assert_eq!(at(0), is("first", 0));
+    assert_eq!(at(0x12), is("within", 2));
+    // Its second part.
+    assert_eq!(at(0x1a), is("first", 0x1a));
+    // No function there, or not all of it.
+    for offset in [0x20, 0xff0, 0x1000, 0x2000] {
+        assert_eq!(at(offset), None, "{offset:x}");
+    }
+    // Offsets in tables have 32 bits.
+    assert_eq!(find(0x1000..u64::MAX, 0x2000), is("behind", 0));
+    assert_eq!(find(0x1000..u64::MAX, 0x2_0000_0000), None);
+    assert_eq!(find(u64::MAX - 1..u64::MAX, 0), None);
+}
+
 /// The parts of a table, each of which a test may change.
 #[derive(Clone)]
 struct Parts {

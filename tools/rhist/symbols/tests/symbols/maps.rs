@@ -19,6 +19,22 @@ fn found(name: &str, distance: u64) -> Option<(String, u64)> {
 }
 
 #[test]
+fn parts() {
+    let map = PerfMap::read(b"2000 10 last\n1000 20 first\n1010 8 within\n");
+    let parts: Vec<_> = map
+        .iter()
+        .map(|(part, name, distance)| (part, name.shown().to_string(), distance))
+        .collect();
+    let expected = [
+        (0x1000..0x1010, "first".to_owned(), 0),
+        (0x1010..0x1018, "within".to_owned(), 0),
+        (0x1018..0x1020, "first".to_owned(), 0x18),
+        (0x2000..0x2010, "last".to_owned(), 0),
+    ];
+    assert_eq!(parts, expected);
+}
+
+#[test]
 fn lines() {
     let map = PerfMap::read(b"7f00 10 LazyCompile:*f /srv/a.js:12\n0x8000 0x8 Lcom/A;::b\r\nAbC0 f x\n");
     assert_eq!(
