@@ -5,6 +5,7 @@
  * that with keys, variables and saved fields.
  */
 #define _GNU_SOURCE
+#include <linux/capability.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -501,6 +502,27 @@ static void that_lead_nowhere(void)
 	munmap(memory, 1 << 15);
 }
 
+/* Whether user_objects/list has these words, for a task with CAP_SYS_PTRACE or without. */
+static bool lists(const char *wanted, bool may_trace)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct all[2], less[2];
+	char *list;
+	bool found;
+
+	if (syscall(SYS_capget, &header, all))
+		return false;
+	memcpy(less, all, sizeof(all));
+	if (!may_trace)
+		less[0].effective &= ~(1u << CAP_SYS_PTRACE);
+	if (syscall(SYS_capset, &header, less))
+		return false;
+	list = slurp(pathf("%s/user_objects/list", tracing_dir()));
+	found = !syscall(SYS_capset, &header, all) && list && strstr(list, wanted);
+	free(list);
+	return found;
+}
+
 /* Code without a file is an object of its process. */
 static void of_generated_code(void)
 {
@@ -542,6 +564,10 @@ static void of_generated_code(void)
 		differ(wanted, text);
 	free(text);
 	free(list);
+	snprintf(wanted, sizeof(wanted), " memory - - - - - %d %lx ", getpid(), (unsigned long)mapping.begin);
+	ok(lists(wanted, true), "the list says where it begins");
+	snprintf(wanted, sizeof(wanted), " memory - - - - - %d - ", getpid());
+	ok(lists(wanted, false), "but not to a task that may not see the mappings of others");
 	remove_all();
 	munmap(memory, 8192);
 }
