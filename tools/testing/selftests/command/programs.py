@@ -16,6 +16,7 @@ import time
 
 import otlp
 from instance import has_begun, until
+from kinds import kinds
 from receiver import Receiver, free_port
 from scrape import Server, soon
 from tap import finish, ok, skip
@@ -240,6 +241,7 @@ def main():
         calls("count")
         recorded()
         page()
+        kinds(WORK)
         own()
         refused()
         if HAVE_SAMPLES:
