@@ -4,20 +4,18 @@ Stacks of programs of each kind, with the names of their functions: all in one r
 as it was called. Most of their files are not where they were when the run begins.
 """
 
+import json
 import os
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 from instance import has_begun, until
 from tap import ok
 
-RHIST, OUT, TRACING = os.environ["RHIST_COMMAND"], os.environ["OUT"], Path(os.environ["TRACING"])
+RHIST, OUT = os.environ["RHIST_COMMAND"], os.environ["OUT"]
 # As in kinds.c.
 COUNT = 57
-# Seconds for which the list of files is the same when all have been read.
-CALM = 1
 
 
 class Load:
@@ -67,38 +65,56 @@ def boxed(folder):
     return Load(folder, "boxed", ["memory", "named"], before=["unshare", "--mount", "--propagation", "unchanged", "--pid", "--fork", f"--root={root}"])
 
 
-def wait_for_files():
-    """Waits until the files of all stacks have been read."""
-    last, since = None, time.monotonic()
+class Run:
+    """The recipe, and its output: a line for each second, and the last one for all."""
 
-    def is_calm():
-        nonlocal last, since
-        text = (TRACING / "user_objects" / "list").read_text(encoding="ascii")
-        # Files are held for some seconds only.
-        now = [line.rsplit(maxsplit=1)[0] + str("rules" in line) for line in text.splitlines()]
-        if now != last:
-            last, since = now, time.monotonic()
-        return time.monotonic() > since + CALM
+    def __init__(self, folder, *words):
+        self.out, self.err = open(f"{folder}/out", "w+", encoding="utf-8"), open(f"{folder}/err", "w+", encoding="utf-8")
+        command = [RHIST, "count", "raw_syscalls:sys_enter", "--by", "comm,ustack", "--format", "json", "-i", "1", *words]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err)
+        until(lambda: self.process.poll() is not None or has_begun(self.process))
 
-    until(is_calm, 60)
+    def last(self):
+        """Returns the stacks in the last line, the outermost function first: name and functions, and how often."""
+        self.out.seek(0)
+        # The last line may not be whole yet.
+        lines = self.out.read().split("\n")[:-1]
+        rows = json.loads(lines[-1])["rows"] if lines else []
+        stacks = [(row["keys"][0], row["keys"][1]["stack"], row["hits"]) for row in rows]
+        return {(comm, *(frame["symbol"] for frame in reversed(stack))): hits for comm, stack, hits in stacks}
 
+    def wait_for(self, expected):
+        """
+        Waits until a second has the stacks of these programs, whole and with these functions: then
+        all files have been read.
+        """
+        def is_there():
+            stacks = self.last()
+            return self.process.poll() is not None or all(
+                any(stack[:2] == (name, "_start") and function in stack for stack in stacks) for name, function in expected.items())
 
-def stacks_of(text, name):
-    """Returns the numbers of a program's stacks, without its name, that were counted."""
-    rows = (line.rsplit(" ", 1) for line in text.splitlines())
-    stacks = {tuple(stack.split(";")): int(count) for stack, count in rows}
-    return {stack[1:]: count for stack, count in stacks.items() if stack[0] == name and "counted" in stack}
+        try:
+            until(is_there, 120)
+        except RuntimeError as error:
+            ok(False, f"stacks of {expected}: {error}", self.last())
+
+    def end(self):
+        """Returns its status, the stacks of all, and its errors."""
+        self.process.terminate()
+        self.process.wait(timeout=300)
+        self.err.seek(0)
+        return self.process.returncode, self.last(), self.err.read()
 
 
 def has(stack, functions):
     return any(stack[n:n + len(functions)] == functions for n in range(len(stack)))
 
 
-def compare(text, name, *parts, last="getpgid"):
+def compare(stacks, name, *parts, last="getpgid"):
     """Compares the stack of a program: each part is functions that call each other."""
-    stacks = stacks_of(text, name)
-    ok(list(stacks.values()) == [COUNT], f"{name}: each call has the same stack", stacks or text)
-    stack = next(iter(stacks), ("",))
+    found = {stack[1:]: count for stack, count in stacks.items() if stack[0] == name and "counted" in stack}
+    ok(list(found.values()) == [COUNT], f"{name}: each call has the same stack", found or stacks)
+    stack = next(iter(found), ("",))
     ok(all(has(stack, part) for part in parts), f"{name}: of {parts}", stack)
     ok(stack[0] == "_start" and last in stack[-1], f"{name}: whole", stack)
 
@@ -108,33 +124,26 @@ def kinds(folder):
     getpgid, vfork = subprocess.check_output([f"{OUT}/kinds", "numbers"], text=True).split()
     library = Load(folder, "library", ["library", f"{OUT}/first.so", f"{OUT}/second.so"])
     loads = [library, Load(folder, "signal", ["signal"]), replaced(folder), deleted(folder), boxed(folder)]
+    expected = {"library": "first", "signal": "on_signal", "replaced": "innermost", "deleted": "innermost", "boxed": "made_at_run_time"}
     if vfork != "-1":
         loads.append(Load(folder, "vfork", ["vfork"]))
-    command = [RHIST, "count", "raw_syscalls:sys_enter", "--by", "comm,ustack", "--format", "folded",
-               "--where", f'comm ~ "kind_*" && (id == {getpgid} || id == {vfork})']
-    with open(f"{folder}/out", "w+", encoding="utf-8") as out, open(f"{folder}/err", "w+", encoding="utf-8") as err:
-        run = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
-        until(lambda: run.poll() is not None or has_begun(run))
-        wait_for_files()
-        library.go_on()
-        place = library.process.stdout.readline()
-        # A library that nobody has read before, where another one was.
-        wait_for_files()
-        for load in loads:
-            load.go_on()
-        ends = [load.end() for load in loads]
-        time.sleep(0.5)
-        run.terminate()
-        run.wait(timeout=300)
-        out.seek(0)
-        err.seek(0)
-        text, errors = out.read(), err.read()
-    ok(run.returncode == 0 and not any(ends), "a run beside programs of all kinds", run.returncode, ends, errors)
+        expected["vfork"] = "by_vfork"
+    run = Run(folder, "--where", f'comm ~ "kind_*" && (id == {getpgid} || id == {vfork})')
+    run.wait_for({f"kind_{name}": function for name, function in expected.items()})
+    library.go_on()
+    place = library.process.stdout.readline()
+    # A library that nobody has read before, where another one was.
+    run.wait_for({"kind_library": "second"})
+    for load in loads:
+        load.go_on()
+    ends = [load.end() for load in loads]
+    status, stacks, errors = run.end()
+    ok(status == 0 and not any(ends), "a run beside programs of all kinds", status, ends, errors)
     ok(place == "same\n", "a library has the addresses of another one", place)
-    compare(text, "kind_library", ("main", "counted", "by_library", "library_call", "second", "innermost"))
-    compare(text, "kind_signal", ("main", "counted", "by_signal"), ("on_signal", "innermost"))
+    compare(stacks, "kind_library", ("main", "counted", "by_library", "library_call", "second", "innermost"))
+    compare(stacks, "kind_signal", ("main", "counted", "by_signal"), ("on_signal", "innermost"))
     for name in "replaced", "deleted":
-        compare(text, f"kind_{name}", ("main", "counted", "innermost"))
-    compare(text, "kind_boxed", ("main", "counted", "by_memory", "made_at_run_time", "innermost"))
+        compare(stacks, f"kind_{name}", ("main", "counted", "innermost"))
+    compare(stacks, "kind_boxed", ("main", "counted", "by_memory", "made_at_run_time", "innermost"))
     if vfork != "-1":
-        compare(text, "kind_vfork", ("main", "counted", "by_vfork"), last="vfork")
+        compare(stacks, "kind_vfork", ("main", "counted", "by_vfork"), last="vfork")
