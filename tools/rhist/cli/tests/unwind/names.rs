@@ -3,6 +3,7 @@
 //! Names of functions, which feeders read with the program.
 
 use std::collections::HashMap;
+use std::io::Read;
 use std::ops::Range;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
@@ -455,4 +456,65 @@ fn only_debugging_information_of_root_is_read() {
     assert_eq!(failure(path), "debugging information that is not root's");
     assert_eq!(failure("/"), "debugging information that is not root's");
     assert!(failure("/nowhere").starts_with("cannot be opened: No such file"));
+}
+
+/// A process that has memory with code, and writes no map itself. Ends with its standard input.
+const WITH_CODE: &str = "import mmap, sys
+rights = mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC
+code = mmap.mmap(-1, 8192, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=rights)
+print(flush=True)
+sys.stdin.read()";
+
+#[test]
+fn maps_of_code_are_not_trusted() {
+    let mut python = Command::new("python3");
+    python
+        .args(["-c", WITH_CODE])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let Ok(mut process) = python.spawn() else {
+        eprintln!("SKIP maps_of_code_are_not_trusted: python3 is not installed");
+        return;
+    };
+    process.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    let pid = process.id();
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    let line = maps
+        .lines()
+        .find(|line| line.contains(" rwxp ") && line.ends_with(" 0 "))
+        .unwrap();
+    let begin = line.split('-').next().unwrap();
+    let first = u64::from_str_radix(begin, 16).unwrap();
+
+    let map = PathBuf::from(format!("/tmp/perf-{pid}.map"));
+    let read = |begin: &str| child(&["memory", &pid.to_string(), begin]);
+    let not_held = (Some(3), vec![0]);
+    assert_eq!(read(begin), not_held, "nothing is there");
+    fs::write(&map, format!("{first:x} 10 first\n{:x} 10 behind\n", first + 8192)).unwrap();
+    let (status, table) = read(begin);
+    assert_eq!(status, Some(0));
+    assert!(table.ends_with(b"\x05\0\0\0first"), "{}", table.escape_ascii());
+    assert_eq!(read("1000"), not_held, "other memory");
+    // Another user's, unless this one is not root.
+    if chown(&map, Some(65534), None).is_ok() {
+        assert_eq!(read(begin), not_held, "a file of another user");
+        chown(&map, Some(0), None).unwrap();
+        assert_eq!(read(begin).0, Some(0));
+    }
+    let other = map.with_extension("other");
+    fs::rename(&map, &other).unwrap();
+    symlink(&other, &map).unwrap();
+    assert_eq!(read(begin), not_held, "a link");
+    fs::remove_file(&map).unwrap();
+    fs::remove_file(&other).unwrap();
+    // To open it would wait for a writer.
+    assert!(Command::new("mkfifo").arg(&map).status().unwrap().success());
+    assert_eq!(read(begin), not_held, "a pipe");
+    fs::remove_file(&map).unwrap();
+    for wrong in [["memory", "x", "1000"], ["memory", "1", "x"]] {
+        assert_eq!(child(&wrong).0, Some(1), "{wrong:?}");
+    }
+    drop(process.stdin.take());
+    process.wait().unwrap();
+    assert_eq!(read(begin), not_held, "it has ended");
 }
