@@ -8,7 +8,8 @@
 //! is read and compiled by a child process of its own, since any user may have built it, and since
 //! its file system may not answer: [`compiler`] has its part of the work.
 //!
-//! Another child reads the names of the functions of a file. [`Names`] keeps them, so that stacks
+//! Another child reads the names of the functions of a file, or of code that a process has made
+//! while it runs, from the perf map of the process. [`Names`] keeps them, so that stacks
 //! can be printed after their programs have ended.
 
 mod base_name;

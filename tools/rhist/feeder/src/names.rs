@@ -85,7 +85,7 @@ impl Names {
         self.0.most
     }
 
-    /// A word of a stack as text: `malloc+0x1d`; without a known function `libc.so.6+0x9a1d`; in
+    /// A word of a stack as text: `malloc+0x1d`; without a known function `libc.so.6+0x9a1d`, or in
     /// code without a file `[memory of 77]+0x12`, with the process; of an object that is not known
     /// `[object 12]+0x9a1d`. All is escaped, and safe to print, also in a folded stack.
     ///

@@ -75,7 +75,10 @@ class Run:
         until(lambda: self.process.poll() is not None or has_begun(self.process))
 
     def last(self):
-        """Returns the stacks in the last line, the outermost function first: name and functions, and how often."""
+        """
+        Returns the stacks in the last line, and how often each was counted: the name of the
+        program, and its functions, the outermost one first.
+        """
         self.out.seek(0)
         # The last line may not be whole yet.
         lines = self.out.read().split("\n")[:-1]
