@@ -88,7 +88,7 @@ FUNCTION void waiting(void (*kind)(void))
 	struct pollfd input = { .fd = 0, .events = POLLIN };
 	char line;
 
-	while (!poll(&input, 1, 5))
+	while (!poll(&input, 1, 20))
 		kind();
 	/* Not by stdio, which would read all lines. */
 	while (read(0, &line, 1) == 1 && line != '\n')
