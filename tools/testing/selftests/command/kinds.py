@@ -99,7 +99,8 @@ class Run:
         try:
             until(is_there, 120)
         except RuntimeError as error:
-            ok(False, f"stacks of {expected}: {error}", self.last())
+            self.err.seek(0)
+            ok(False, f"stacks of {expected}: {error}", self.last(), self.err.read())
 
     def end(self):
         """Returns its status, the stacks of all, and its errors."""
