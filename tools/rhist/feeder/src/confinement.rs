@@ -43,6 +43,12 @@ pub const MEMORY: u64 = 512 << 20;
 /// User and group that own nothing (`nobody`).
 const NOBODY: u32 = 65534;
 
+/// Capabilities to become another user. A parent without `CAP_KILL` could not end the process any
+/// more.
+const TO_BECOME: CapabilitySet = CapabilitySet::SETUID
+    .union(CapabilitySet::SETGID)
+    .union(CapabilitySet::KILL);
+
 /// A right that could not be given up.
 #[derive(Debug)]
 pub struct Kept(&'static str, io::Error);
@@ -53,12 +59,33 @@ impl fmt::Display for Kept {
     }
 }
 
+/// Becomes another user, for good, with the rights of that one only. For the present user, does
+/// nothing.
+///
+/// # Errors
+///
+/// This process may not do so; or its parent could not end it any more.
+pub fn become_user(user: u32, group: u32) -> io::Result<()> {
+    if rustix::process::geteuid().as_raw() == user {
+        return Ok(());
+    }
+    let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+    if !thread::capabilities(None)?.effective.contains(TO_BECOME) {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    become_other(user, group)?;
+    end_with_parent();
+    Ok(())
+}
+
 /// Gives up all rights of this process, which must have a single thread.
 ///
 /// # Errors
 ///
 /// One of the rights is kept, so nothing hostile may be read.
 pub fn confine() -> Result<(), Kept> {
+    // Where memory is short, it ends first. Without `/proc`, it does not matter.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     limit(SECONDS)?;
     give_up_rights()?;
     // Becoming another user has undone it.
@@ -97,9 +124,7 @@ fn give_up_rights() -> Result<(), Kept> {
     let kept = |what| move |error: rustix::io::Errno| Kept(what, error.into());
     thread::set_no_new_privs(true).map_err(kept("new rights"))?;
     let now = thread::capabilities(None).map_err(kept("capabilities"))?;
-    // A parent without CAP_KILL could not end it any more.
-    let needed = CapabilitySet::SETUID | CapabilitySet::SETGID | CapabilitySet::KILL;
-    if now.effective.contains(needed) {
+    if now.effective.contains(TO_BECOME) {
         become_nobody().map_err(kept("its user"))?;
     }
     if thread::secure_computing_mode().is_err() {
@@ -120,12 +145,14 @@ fn give_up_rights() -> Result<(), Kept> {
     }
 }
 
+fn become_other(user: Uid, group: Gid) -> rustix::io::Result<()> {
+    thread::set_thread_groups(&[])?;
+    thread::set_thread_res_gid(group, group, group)?;
+    thread::set_thread_res_uid(user, user, user)
+}
+
 fn become_nobody() -> rustix::io::Result<()> {
-    let (user, group) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
-    let became = thread::set_thread_groups(&[])
-        .and_then(|()| thread::set_thread_res_gid(group, group, group))
-        .and_then(|()| thread::set_thread_res_uid(user, user, user));
-    match became {
+    match become_other(Uid::from_raw(NOBODY), Gid::from_raw(NOBODY)) {
         // A user namespace, such as a container's, may lack this user, or forbid it.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::PERM) => Ok(()),
         other => other,

@@ -25,6 +25,7 @@ use crate::compilation::Outcome;
 use crate::folder::Folder;
 use crate::input::VDSO;
 use crate::list::Object;
+use crate::map_file;
 use crate::map_file::MEMORY;
 use crate::name_table::NameTable;
 use crate::namer::NAMES;
@@ -146,6 +147,9 @@ pub struct Feeder {
     settings: Settings,
     /// All objects of the list for which rules can be made, and memory whose names are read.
     objects: BTreeMap<u32, Known>,
+    /// Of memory in the list, by what says which it is: when its process began; `None` if that has
+    /// ended.
+    processes: BTreeMap<String, Option<u64>>,
     queue: Queue,
     running: Vec<Running>,
     leaving: Vec<Compilation>,
@@ -175,6 +179,7 @@ impl Feeder {
             folder,
             settings,
             objects: BTreeMap::new(),
+            processes: BTreeMap::new(),
             queue: Queue::default(),
             running: Vec::new(),
             leaving: Vec::new(),
@@ -266,7 +271,7 @@ impl Feeder {
     fn look(&mut self) -> io::Result<()> {
         let all = self.folder.objects()?;
         let most = if self.settings.names.is_some() { MOST_MEMORY } else { 0 };
-        let memory = all.iter().rev().filter(|object| object.is_found_memory()).take(most);
+        let memory = self.living(&all, most);
         let listed: BTreeMap<u32, &Object> = all
             .iter()
             .filter(|object| object.has_code())
@@ -289,6 +294,23 @@ impl Feeder {
             names.list(&all);
         }
         Ok(())
+    }
+
+    /// The newest pieces of memory in a list whose processes have not ended, at most so many.
+    fn living<'a>(&mut self, all: &'a [Object], most: usize) -> Vec<&'a Object> {
+        let is_listed = |identity: &String| all.iter().any(|object| object.identity == *identity);
+        if self.processes.len() > 2 * all.len() {
+            self.processes.retain(|identity, _| is_listed(identity));
+        }
+        let memory = all.iter().rev().filter(|object| object.is_found_memory());
+        let is_living = |object: &&Object| {
+            let now = object.process.and_then(map_file::start);
+            let known = self.processes.entry(object.identity.clone()).or_insert(now);
+            // Another process may have its number now.
+            *known = known.filter(|start| now == Some(*start));
+            known.is_some()
+        };
+        memory.filter(is_living).take(most).collect()
     }
 
     /// Queues an object of the list if it can be tried.
@@ -385,7 +407,18 @@ impl Feeder {
             Job::Names if object.is_found_memory() => {
                 let process = object.process.unwrap_or_default().to_string();
                 let begin = format!("{:x}", object.begin.unwrap_or_default());
-                vec![NAMES.into(), MEMORY.into(), process.into(), begin.into()]
+                let start = self
+                    .processes
+                    .get(&object.identity)
+                    .copied()
+                    .flatten()
+                    .unwrap_or_default();
+                let of_process = [process, begin, start.to_string()].map(OsString::from);
+                [NAMES, MEMORY]
+                    .map(OsString::from)
+                    .into_iter()
+                    .chain(of_process)
+                    .collect()
             }
             Job::Names => {
                 let file = match self.is_searching && !task.is_ask {

@@ -19,9 +19,11 @@ use rustix::fs::CWD;
 use rustix::fs::Mode;
 use rustix::fs::OFlags;
 use rustix::fs::ResolveFlags;
+use rustix::fs::open;
 use rustix::fs::openat;
 use rustix::fs::openat2;
 
+use crate::confinement::become_user;
 use crate::input::End;
 
 /// The argument that stands for code without a file.
@@ -39,31 +41,47 @@ pub struct MapFile {
 struct Process {
     /// Its effective user.
     user: u32,
+    /// Its effective group.
+    group: u32,
     /// Its number in its own namespace, which it knows.
     number: u32,
 }
 
 impl MapFile {
-    /// Opens the map of a process as standard input, for code in a mapping of it. To be called
-    /// before the process that reads it gives up its rights.
+    /// Opens the map of a process as standard input, for code in a mapping of it. `start` is when
+    /// that process began: see [`start()`]. To be called before the process that reads it gives up
+    /// its rights. This process becomes the user of that one.
     ///
-    /// Any user can put anything there. So the path is looked up within the root of that process,
-    /// and the file is opened only if it is a regular one, of the user of that process or of root.
+    /// Any user can put anything there, also by a mount of its own. So the path is looked up within
+    /// the root of that process, and the file is opened with the rights of its user, and only if it
+    /// is a regular one of that user, and no mount.
     ///
     /// # Errors
     ///
-    /// [`End::NotHeld`] if it lacks such a map or mapping, or has ended.
-    pub fn open(process: u32, begin: u64) -> Result<Self, End> {
-        let mapping = mapping(process, begin).ok_or(End::NotHeld)?;
-        let status = fs::read_to_string(format!("/proc/{process}/status")).map_err(|_| End::NotHeld)?;
-        let status = Process::of(&status).ok_or(End::NotHeld)?;
-        let file = find(process, &status).map_err(|_| End::NotHeld)?;
-        let found = file.metadata().map_err(|_| End::NotHeld)?;
-        if !found.is_file() || ![status.user, 0].contains(&found.uid()) {
-            return Err(End::NotHeld);
-        }
-        // Not before it is known as a regular one: to open a device may do something.
-        let file = File::open(format!("/proc/self/fd/{}", file.as_raw_fd())).map_err(|_| End::NotHeld)?;
+    /// [`End::NotHeld`] if it lacks such a map or mapping, has ended, or its user cannot be become.
+    pub fn open(process: u32, start: u64, begin: u64) -> Result<Self, End> {
+        let found = || -> io::Result<(Range<u64>, File)> {
+            // From here on one process, whatever gets its number later.
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let folder = openat(CWD, format!("/proc/{process}"), flags, Mode::empty())?;
+            if start_of(&text(&folder, "stat")?) != Some(start) {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            let mapping = mapping(&folder, begin)?.ok_or(io::ErrorKind::NotFound)?;
+            let process = Process::of(&text(&folder, "status")?).ok_or(io::ErrorKind::InvalidData)?;
+            let root = openat(&folder, "root", flags, Mode::empty())?;
+            become_user(process.user, process.group)?;
+            let file = find(root, process.number)?;
+            let found = file.metadata()?;
+            if !found.is_file() || found.uid() != process.user {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            // Not before it is known as a regular one: to open a device may do something.
+            let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let file = open(format!("/proc/self/fd/{}", file.as_raw_fd()), flags, Mode::empty())?;
+            Ok((mapping, file.into()))
+        };
+        let (mapping, file) = found().map_err(|_| End::NotHeld)?;
         rustix::stdio::dup2_stdin(&file).map_err(|error| End::failed(io::Error::from(error)))?;
         Ok(Self { mapping })
     }
@@ -79,11 +97,34 @@ impl MapFile {
     }
 }
 
+/// When a process began, in ticks since the boot. `None` if it has ended.
+pub fn start(process: u32) -> Option<u64> {
+    start_of(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
+}
+
+/// The same, of the text of `/proc/PID/stat`.
+fn start_of(stat: &str) -> Option<u64> {
+    // Its name may have any characters. Field 22, of which the third one is next.
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+/// A file of a process.
+fn text(folder: &OwnedFd, name: &str) -> io::Result<String> {
+    io::read_to_string(File::from(openat(
+        folder,
+        name,
+        OFlags::RDONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?))
+}
+
 /// The executable mapping without a file that begins at an address.
-fn mapping(process: u32, begin: u64) -> Option<Range<u64>> {
-    let maps = BufReader::new(File::open(format!("/proc/{process}/maps")).ok()?);
+fn mapping(folder: &OwnedFd, begin: u64) -> io::Result<Option<Range<u64>>> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let maps = BufReader::new(File::from(openat(folder, "maps", flags, Mode::empty())?));
     let mut lines = maps.split(b'\n').map_while(Result::ok);
-    lines.find_map(|line| mapping_of(&line).filter(|mapping| mapping.start == begin))
+    Ok(lines.find_map(|line| mapping_of(&line).filter(|mapping| mapping.start == begin)))
 }
 
 /// The addresses in a line of mappings, if they are executable and without a file.
@@ -100,19 +141,14 @@ fn mapping_of(line: &[u8]) -> Option<Range<u64>> {
     (rights.contains('x') && inode == "0").then_some(number(start)?..number(end)?)
 }
 
-/// Finds the map of a process, without opening it.
-fn find(process: u32, status: &Process) -> rustix::io::Result<File> {
+/// Finds the map of a process, which has this root and number, without opening it.
+fn find(root: OwnedFd, number: u32) -> rustix::io::Result<File> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let root: OwnedFd = openat(
-        CWD,
-        format!("/proc/{process}/root"),
-        flags | OFlags::DIRECTORY,
-        Mode::empty(),
-    )?;
-    let path = format!("tmp/perf-{}.map", status.number);
     let within = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-    // Of a link at the end, the link itself is found, which is refused later.
-    openat2(root, path, flags | OFlags::NOFOLLOW, Mode::empty(), within).map(File::from)
+    let tmp = openat2(root, "tmp", flags | OFlags::DIRECTORY, Mode::empty(), within)?;
+    // No link, and no mount: anybody can mount files of others in a namespace of their own.
+    let here = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
+    openat2(tmp, format!("perf-{number}.map"), flags, Mode::empty(), here).map(File::from)
 }
 
 impl Process {
@@ -124,6 +160,7 @@ impl Process {
         };
         Some(Self {
             user: words("Uid:")?.nth(1)?.parse().ok()?,
+            group: words("Gid:")?.nth(1)?.parse().ok()?,
             // Of the innermost namespace.
             number: words("NSpid:")?.next_back()?.parse().ok()?,
         })

@@ -38,14 +38,14 @@ const VDSO_NAME: &[u8] = b"[vdso]";
 const COMM: &CStr = c"rhist-names";
 
 /// The table of names of a file, which has this device and inode, with those in a file of
-/// debugging information; or, if the image is [`MEMORY`], of code without a file, of a process and
-/// from an address on, in place of device and inode.
+/// debugging information; or, if the image is [`MEMORY`], of code without a file: then the others
+/// are a process, the address of the code, and when the process began.
 pub fn table(image: &OsStr, device: &OsStr, inode: &OsStr, debug: Option<&OsStr>) -> Result<Vec<u8>, End> {
     let _ = rustix::thread::set_name(COMM);
     end_with_parent();
     if image == MEMORY {
         say(b"").map_err(End::failed)?;
-        return of_memory(device, inode);
+        return of_memory(device, inode, debug);
     }
     let name = match image == VDSO {
         true => VDSO_NAME.to_vec(),
@@ -65,15 +65,16 @@ pub fn table(image: &OsStr, device: &OsStr, inode: &OsStr, debug: Option<&OsStr>
     NameTable::write(&symbols, build_id.unwrap_or_default()).ok_or_else(too_many)
 }
 
-/// The table of names of code without a file, of a process, in the mapping that begins at an
-/// address, in hexadecimal: from the process's perf map.
-fn of_memory(process: &OsStr, begin: &OsStr) -> Result<Vec<u8>, End> {
+/// The table of names of code without a file, of a process that began at `start`, in the mapping
+/// that begins at an address, in hexadecimal: from the process's perf map.
+fn of_memory(process: &OsStr, begin: &OsStr, start: Option<&OsStr>) -> Result<Vec<u8>, End> {
     let process = process.to_str().and_then(|process| process.parse().ok());
     let begin = begin.to_str().and_then(|begin| u64::from_str_radix(begin, 16).ok());
-    let (Some(process), Some(begin)) = (process, begin) else {
-        return Err(End::failed("expected a process and an address"));
+    let start = start.and_then(|start| start.to_str()?.parse().ok());
+    let (Some(process), Some(begin), Some(start)) = (process, begin, start) else {
+        return Err(End::failed("expected a process, an address and a time"));
     };
-    let file = MapFile::open(process, begin)?;
+    let file = MapFile::open(process, start, begin)?;
     confine().map_err(End::failed)?;
     let names = NameTable::write_mapping(&file.read()?, &file.mapping);
     names.ok_or_else(too_many)

@@ -80,6 +80,13 @@ impl Names {
         }))
     }
 
+    /// Forgets all names: their numbers are other objects' now.
+    pub fn clear(&self) {
+        let mut state = self.lock();
+        state.objects.clear();
+        state.tables.clear();
+    }
+
     /// Most bytes of all names.
     pub(crate) fn most(&self) -> usize {
         self.0.most

@@ -115,12 +115,13 @@ impl FeederThread {
         objects.is_ok_and(|objects| objects.iter().all(|object| names.has(object))) && !names.are_awaited()
     }
 
-    /// Objects that failed, a line for each with the reason, safe to print: the first 20, and then
-    /// a line that says how many more.
-    pub fn failures(&self) -> Vec<String> {
-        let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        let more = (failures.more > 0).then(|| format!("and {} more", failures.more));
-        failures.lines.iter().cloned().chain(more).collect()
+    /// Objects that have failed since the last call, a line for each with the reason, safe to
+    /// print: the first 20, and then a line that says how many more.
+    pub fn take_failures(&self) -> Vec<String> {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let Failures { lines, more } = std::mem::take(&mut *failures);
+        let more = (more > 0).then(|| format!("and {more} more"));
+        lines.into_iter().chain(more).collect()
     }
 }
 

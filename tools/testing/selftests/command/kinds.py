@@ -65,6 +65,16 @@ def boxed(folder):
     return Load(folder, "boxed", ["memory", "named"], before=["unshare", "--mount", "--propagation", "unchanged", "--pid", "--fork", f"--root={root}"])
 
 
+def mounted(folder):
+    """Somebody else's file is mounted where the names of the code that it makes would be."""
+    stolen = Path(folder) / "stolen"
+    stolen.write_text("1000 7ffffffff000 stolen\n", encoding="ascii")
+    path = "/tmp/perf-$$.map"
+    command = f'touch {path} && mount --bind {stolen} {path} && exec "$@"'
+    shutil.copy(f"{OUT}/kinds", f"{folder}/kind_mounted")
+    return Load(folder, "mounted", ["memory"], before=["unshare", "--mount", "--propagation", "unchanged", "sh", "-c", command, "sh"])
+
+
 class Run:
     """The recipe, and its output: a line for each second, and the last one for all."""
 
@@ -127,7 +137,7 @@ def kinds(folder):
     """All kinds, in one run."""
     getpgid, vfork = subprocess.check_output([f"{OUT}/kinds", "numbers"], text=True).split()
     library = Load(folder, "library", ["library", f"{OUT}/first.so", f"{OUT}/second.so"])
-    loads = [library, Load(folder, "signal", ["signal"]), replaced(folder), deleted(folder), boxed(folder)]
+    loads = [library, Load(folder, "signal", ["signal"]), replaced(folder), deleted(folder), boxed(folder), mounted(folder)]
     expected = {"library": "first", "signal": "on_signal", "replaced": "innermost", "deleted": "innermost", "boxed": "made_at_run_time"}
     if vfork != "-1":
         loads.append(Load(folder, "vfork", ["vfork"]))
@@ -149,5 +159,8 @@ def kinds(folder):
     for name in "replaced", "deleted":
         compare(stacks, f"kind_{name}", ("main", "counted", "innermost"))
     compare(stacks, "kind_boxed", ("main", "counted", "by_memory", "made_at_run_time", "innermost"))
+    of_mounted = [stack for stack in stacks if stack[0] == "kind_mounted"]
+    ok(any("counted" in stack for stack in of_mounted) and not any("stolen" in stack for stack in of_mounted),
+       "kind_mounted: without names of a mounted file", of_mounted)
     if vfork != "-1":
         compare(stacks, "kind_vfork", ("main", "counted", "by_vfork"), last="vfork")

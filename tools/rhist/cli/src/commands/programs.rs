@@ -2,6 +2,8 @@
 
 //! Rules and names for the stacks of programs that the histograms of a service take.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,6 +40,8 @@ struct State {
     thread: Option<FeederThread>,
     /// `user_objects/`, since a thread has begun.
     folder: PathBuf,
+    /// Device and inode of that folder: each time when the module is loaded, it is another one.
+    identity: Option<(u64, u64)>,
     /// The thread was ended, so that the module can be unloaded.
     is_released: bool,
     /// A thread has begun since somebody asked.
@@ -62,6 +66,12 @@ impl ServicePrograms {
     /// functions are numbers.
     pub fn start(&self, folder: &Path) -> bool {
         let mut state = self.lock();
+        let identity = fs::metadata(folder).map(|found| (found.dev(), found.ino())).ok();
+        if identity != state.identity {
+            // Its numbers begin anew.
+            self.0.names.clear();
+            state.identity = identity;
+        }
         if state.is_released || state.thread.as_ref().is_some_and(FeederThread::is_running) {
             return false;
         }
@@ -96,10 +106,16 @@ impl ServicePrograms {
         state.is_released |= state.thread.take().is_some();
     }
 
-    /// Starts the thread again after [`Self::release()`].
-    pub fn resume(&self) {
+    /// Starts the thread again after [`Self::release()`], or if it has ended, as when the module
+    /// was unloaded. Logs files that could not be read.
+    pub fn go_on(&self) {
         let mut state = self.lock();
-        if std::mem::take(&mut state.is_released) {
+        state.is_released = false;
+        if let Some(thread) = &state.thread {
+            thread.take_failures().iter().for_each(|why| say!("rhist: {why}"));
+        }
+        let has_ended = !state.thread.as_ref().is_some_and(FeederThread::is_running);
+        if has_ended && !state.folder.as_os_str().is_empty() {
             let folder = state.folder.clone();
             drop(state);
             self.start(&folder);
@@ -125,8 +141,6 @@ impl ProgramNames for ServicePrograms {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]
@@ -144,14 +158,44 @@ mod tests {
         assert!(programs.start(folder.path()) && programs.has_begun() && is_open());
         // It runs already.
         assert!(!programs.start(folder.path()) && !programs.has_begun());
+        programs.go_on();
+        assert!(!programs.has_begun());
         programs.release();
         assert!(!is_open());
         assert!(!programs.start(folder.path()) && !is_open());
-        programs.resume();
+        programs.go_on();
         assert!(programs.has_begun() && is_open());
-        programs.resume();
-        assert!(!programs.has_begun());
         drop(programs);
         assert!(!is_open());
+    }
+
+    #[test]
+    fn another_module_has_other_numbers() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("user_objects");
+        let load = |list: &str| {
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join("list"), list).unwrap();
+        };
+        let programs = ServicePrograms::default();
+        let name = || {
+            programs.name(Place {
+                object: 5,
+                offset: 1,
+                is_exact: true,
+            })
+        };
+        load("# number kind process state\n5 memory 77 released\n");
+        assert!(programs.start(&folder));
+        programs.settle(Duration::from_secs(60));
+        assert_eq!(name(), "[memory of 77]+0x1");
+        programs.release();
+        assert!(!programs.start(&folder));
+        assert_eq!(name(), "[memory of 77]+0x1");
+        // Another one gets a number of its own while the first one is there.
+        fs::rename(&folder, root.path().join("before")).unwrap();
+        load("# number kind process state\n");
+        assert!(!programs.start(&folder), "it is released");
+        assert_eq!(name(), "[object 5]+0x1");
     }
 }

@@ -194,7 +194,7 @@ impl Scraper {
     /// Starts one histogram that is due.
     fn tick(&mut self, now: Instant) {
         if !self.service.is_released(now) {
-            self.programs.resume();
+            self.programs.go_on();
         }
         log(self.service.tick(&self.planner, now));
         if self.programs.has_begun() {

@@ -124,7 +124,7 @@ impl ProgramNames for Programs {
 impl Drop for Programs {
     fn drop(&mut self) {
         if !self.is_quiet {
-            self.thread.failures().iter().for_each(|why| say!("rhist: {why}"));
+            self.thread.take_failures().iter().for_each(|why| say!("rhist: {why}"));
         }
     }
 }

@@ -200,7 +200,10 @@ fn names_outlive_programs() {
     assert!(names.are_awaited());
     thread.settle(PATIENCE);
     assert!(!names.are_awaited());
-    assert_eq!(thread.failures(), ["object 2 (device 8:1, inode 2): not an ELF file"]);
+    assert_eq!(
+        thread.take_failures(),
+        ["object 2 (device 8:1, inode 2): not an ELF file"]
+    );
     let frame = names.frame(1, start, true);
     assert!(frame.ends_with("+0x0") && !frame.starts_with("libc"), "{frame}");
     // All files are gone, and then the object, too. Another one comes.
@@ -223,7 +226,7 @@ fn many_failures_are_counted() {
     let settings = settings("/bin/false", PATIENCE);
     let thread = FeederThread::start(&tracing.folder(), settings).unwrap();
     thread.settle(PATIENCE);
-    let failures = thread.failures();
+    let failures = thread.take_failures();
     assert_eq!(
         (failures.len(), failures[20].as_str()),
         (21, "and 5 more"),
@@ -251,7 +254,7 @@ fn a_feeder_that_has_ended() {
     fs::create_dir(tracing.folder().join("list")).unwrap();
     let thread = FeederThread::start(&tracing.folder(), settings.clone()).unwrap();
     thread.settle(PATIENCE);
-    let failures = thread.failures();
+    let failures = thread.take_failures();
     assert_eq!(
         failures,
         ["the list of objects cannot be read: Is a directory (os error 21)"]
@@ -280,7 +283,7 @@ fn names_wait_for_a_hit() {
     symlink(&path, tracing.at(1, "image")).unwrap();
     tracing.list(&[(1, "rules,readable")]);
     wait_until(|| names.frame(1, 0, true) == "libc.so.6+0x0");
-    assert!(thread.failures().is_empty());
+    assert!(thread.take_failures().is_empty());
     assert!(tracing.rules(1).is_empty());
 }
 
@@ -425,7 +428,7 @@ fn files_that_hang_delay_no_names_of_others() {
     wait_until(|| names.frame(3, 0, true) == "libc.so.6+0x0");
     assert!(begin.elapsed() < Duration::from_secs(5) && names.are_awaited());
     thread.settle(PATIENCE);
-    let mut failures = thread.failures();
+    let mut failures = thread.take_failures();
     failures.sort();
     let line = |number| format!("object {number} (device 8:1, inode {number}): names: not read after 5 s");
     assert_eq!(failures, [line(1), line(2)]);

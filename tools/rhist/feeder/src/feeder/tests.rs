@@ -5,10 +5,12 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::fs::chown;
+use std::process;
 
 use rhist_symbols::Symbols;
 
 use super::*;
+use crate::list;
 
 /// Writes a folder with an object, a program that stands for children, and two tables: of one name,
 /// and of no name.
@@ -152,7 +154,8 @@ fn only_files_of_root_are_trusted() {
 /// Runs a feeder whose list has code of a process without a file. Returns the news and a frame.
 fn feed_memory(begin: &str, script: &str) -> (Vec<String>, String) {
     let (root, settings) = scene(script);
-    let list = format!("# number kind process begin state\n1 memory 77 {begin} released\n");
+    let process = process::id();
+    let list = format!("# number kind process begin state\n1 memory {process} {begin} released\n");
     fs::write(root.path().join("objects/list"), list).unwrap();
     let names = settings.names.clone().unwrap();
     let mut feeder = Feeder::new(&root.path().join("objects"), settings).unwrap();
@@ -168,14 +171,37 @@ fn feed_memory(begin: &str, script: &str) -> (Vec<String>, String) {
 
 #[test]
 fn names_of_code_that_a_process_makes() {
-    let script = "[ \"$*\" = 'names memory 77 7f0000001000' ] && { printf '\\0'; tail -c +4 more; }";
+    let process = process::id();
+    let start = map_file::start(process).unwrap();
+    let script =
+        format!("[ \"$*\" = 'names memory {process} 7f0000001000 {start}' ] && {{ printf '\\0'; tail -c +4 more; }}");
+    let script = script.as_str();
     assert_eq!(feed_memory("7f0000001000", script), (vec![], "more+0x3".to_owned()));
-    let unknown = || "[memory of 77]+0x3".to_owned();
+    let unknown = || format!("[memory of {process}]+0x3");
     // Without the right to see where it is.
     assert_eq!(feed_memory("-", script), (vec![], unknown()));
     // It lacks a map, or has ended: nobody has to know.
     assert_eq!(feed_memory("1000", "printf '\\0'; exit 3"), (vec![], unknown()));
-    let why = "object 1 (memory of 77): names: it is too long";
+    let why = format!("object 1 (memory of {process}): names: it is too long");
     let failing = "printf '\\0it is too long'; exit 1";
-    assert_eq!(feed_memory("1000", failing), (vec![why.to_owned()], unknown()));
+    assert_eq!(feed_memory("1000", failing), (vec![why], unknown()));
+}
+
+#[test]
+fn memory_of_processes_that_have_ended_takes_no_time() {
+    let (root, settings) = scene("exit 3");
+    let mut feeder = Feeder::new(&root.path().join("objects"), settings).unwrap();
+    let mut child = process::Command::new("sleep").arg("100").spawn().unwrap();
+    let list = |process: u32| format!("# number kind process begin state\n1 memory {process} 1000 released\n");
+    let objects = list::parse(&list(child.id()));
+    assert_eq!(feeder.living(&objects, 0).len(), 0);
+    assert_eq!(feeder.living(&objects, 1).len(), 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(feeder.living(&objects, 1).len(), 0);
+    // Another process has the number.
+    feeder.processes.insert(objects[0].identity.clone(), Some(u64::MAX));
+    let objects = list::parse(&list(process::id()));
+    feeder.processes.insert(objects[0].identity.clone(), Some(u64::MAX));
+    assert_eq!(feeder.living(&objects, 1).len(), 0);
 }

@@ -8,20 +8,25 @@ use super::*;
 /// A number that no process has.
 const NOBODYS: u32 = u32::MAX;
 
-/// The process of this test, if it had another number.
-fn numbered(number: u32) -> Process {
-    Process { number, ..this() }
-}
-
 fn this() -> Process {
     Process::of(&fs::read_to_string("/proc/self/status").unwrap()).unwrap()
 }
 
+fn root() -> OwnedFd {
+    let flags = OFlags::PATH | OFlags::DIRECTORY;
+    openat(CWD, "/proc/self/root", flags, Mode::empty()).unwrap()
+}
+
 #[test]
 fn users_and_numbers_of_processes() {
-    let status = "Name:\tjava\nUid:\t1\t2\t3\t4\nNSpid:\t77\t8\t1\nThreads:\t2\n";
-    assert_eq!(Process::of(status), Some(Process { user: 2, number: 1 }));
-    for cut in [0, 12, 24, 30] {
+    let status = "Name:\tjava\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\nNSpid:\t77\t8\t1\nThreads:\t2\n";
+    let expected = Process {
+        user: 2,
+        group: 6,
+        number: 1,
+    };
+    assert_eq!(Process::of(status), Some(expected));
+    for cut in [0, 12, 24, 30, 40] {
         assert_eq!(Process::of(&status[..cut]), None, "{cut}");
     }
     // The test may run in a namespace of its own.
@@ -44,28 +49,39 @@ fn mappings_with_code_and_without_a_file() {
 }
 
 #[test]
-fn only_files_that_are_no_links_are_found() {
+fn only_regular_files_are_found() {
     let number = NOBODYS - process::id();
     let path = format!("/tmp/perf-{number}.map");
-    let status = numbered(number);
     let kind = || {
-        let found = find(process::id(), &status).unwrap().metadata().unwrap();
-        (found.is_file(), found.uid() == status.user)
+        let found = find(root(), number).map(|file| file.metadata().unwrap());
+        found.map(|found| (found.is_file(), found.uid() == this().user)).ok()
     };
-    assert!(find(process::id(), &status).is_err(), "nothing is there");
+    assert_eq!(kind(), None, "nothing is there");
     fs::write(&path, "1000 10 made\n").unwrap();
-    assert_eq!(kind(), (true, true));
+    assert_eq!(kind(), Some((true, true)));
     fs::remove_file(&path).unwrap();
     symlink("/proc/self/maps", &path).unwrap();
-    assert!(!kind().0, "a link");
+    assert_eq!(kind(), None, "a link");
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
-    assert!(!kind().0, "a directory");
+    assert_eq!(kind(), Some((false, true)), "a directory");
     fs::remove_dir(&path).unwrap();
 }
 
 #[test]
+fn begins_of_processes() {
+    assert_eq!(
+        start_of("7 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20"),
+        Some(4711)
+    );
+    assert_eq!(start_of("7 (a) S 1 2"), None);
+    assert!(start(process::id()).is_some());
+    assert_eq!(start(NOBODYS), None);
+}
+
+#[test]
 fn memory_that_is_not_there() {
-    assert!(matches!(MapFile::open(process::id(), 0x1000), Err(End::NotHeld)));
-    assert!(matches!(MapFile::open(NOBODYS, 0x1000), Err(End::NotHeld)));
+    let now = start(process::id()).unwrap();
+    assert!(matches!(MapFile::open(process::id(), now, 0x1000), Err(End::NotHeld)));
+    assert!(matches!(MapFile::open(NOBODYS, now, 0x1000), Err(End::NotHeld)));
 }
