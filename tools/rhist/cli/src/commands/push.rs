@@ -127,8 +127,8 @@ pub fn run(args: &Args, common: &Common) -> anyhow::Result<ExitCode> {
     measurement.common.check("push")?;
     measurement.interval = Some(interval(args, &measurement, &environment)?);
     let (tracefs, plans) = run::prepare(&measurement)?;
-    if args.profiles && !plans.best.key_names().iter().any(|key| key.contains("stack")) {
-        bail!("profiles are of stacks: add --by ustack, --by stack, or both");
+    if args.profiles {
+        has_stacks(plans.best.key_names().into_iter())?;
     }
     if measurement.common.dry_run {
         return run::dry_run(&tracefs, &plans.best);
@@ -226,6 +226,9 @@ fn replay(
     let mut intervals = 0;
     let mut is_enough = false;
     while !is_enough && let Some(interval) = reader.next().transpose()? {
+        if args.profiles {
+            has_stacks(interval.delta.keys.iter().map(|column| column.name.as_str()))?;
+        }
         exporter.export(&question, reader.names(), &interval, |batch| pusher.push(batch));
         intervals += 1;
         is_enough = wait(&pusher, &signals, AHEAD)?;
@@ -328,6 +331,14 @@ fn format(args: &Args, environment: &Environment) -> anyhow::Result<Format> {
         },
         resource: environment.resource()?,
     })
+}
+
+/// Refuses profiles of a measurement without stacks.
+fn has_stacks<'a>(mut keys: impl Iterator<Item = &'a str>) -> anyhow::Result<()> {
+    if !keys.any(|key| key.contains("stack")) {
+        bail!("profiles are of stacks: add --by ustack, --by stack, or both");
+    }
+    Ok(())
 }
 
 fn signal(args: &Args) -> Signal {

@@ -253,18 +253,20 @@ impl<'a> Encoder<'a> {
         attributes
     }
 
+    /// Attributes of metrics about the interval.
+    pub fn about(&self) -> Vec<Attribute> {
+        self.form.about(self.question)
+    }
+
     /// Events and losses of the interval, as attributes with the names of their metrics.
     pub fn own_attributes(&self) -> Vec<Attribute> {
-        let mut attributes = self.form.about(self.question);
-        for (name, number) in self.counts() {
-            if let Some(number) = number {
-                attributes.push(Attribute {
-                    key: name.to_owned(),
-                    value: Any::Int(Digits(number.into())),
-                });
-            }
-        }
-        attributes
+        let known = self.counts().into_iter().filter_map(|(name, number)| {
+            Some(Attribute {
+                key: name.to_owned(),
+                value: Any::Int(Digits(number?.into())),
+            })
+        });
+        known.collect()
     }
 
     /// Events and losses of the interval, if they are known.

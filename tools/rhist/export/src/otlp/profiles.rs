@@ -268,19 +268,20 @@ impl Dictionary {
     }
 }
 
-/// A request with profiles of some rows of an interval. `about` are attributes of all of them.
+/// A request with profiles of some rows of an interval. `own` are attributes of the first one.
 pub fn request(
     question: &Question,
     interval: &Interval,
     encoder: &Encoder<'_>,
     rows: &[Row],
     resource: &[Attribute],
-    about: Vec<Attribute>,
+    own: Vec<Attribute>,
 ) -> ExportProfilesServiceRequest {
     let columns = &interval.delta.values;
     let names = Names::new(&question.name, columns);
     let mut dictionary = Dictionary::new();
-    let about = dictionary.attributes(about);
+    let about = dictionary.attributes(encoder.about());
+    let own = dictionary.attributes(own);
     let places: Vec<(i32, Vec<i32>)> = rows
         .iter()
         .map(|row| {
@@ -310,6 +311,7 @@ pub fn request(
         }
     };
     let mut profiles = vec![profile(&names.hits, "count", &|row| Some(row.hits.into()))];
+    profiles[0].attribute_indices.extend(own);
     for (n, (column, name)) in columns.iter().zip(&names.values).enumerate() {
         if column.fold == Fold::Sum {
             let sum = |row: &Row| match row.values.get(n)? {

@@ -87,14 +87,14 @@ impl Exporter {
         let form = Export(self.format.temporality);
         let encoder = Encoder::new(question, names, interval, &form);
         if self.format.signal == Signal::Profiles {
-            let mut about = encoder.own_attributes();
+            let mut own = encoder.own_attributes();
             let mut chunks = interval.delta.rows.chunks(ROWS);
             // Also without rows, so that the receiver learns of losses.
             let mut rows = Some(chunks.next().unwrap_or_default());
             while let Some(some) = rows {
                 // The numbers of the interval are in its first profile.
-                let about = std::mem::take(&mut about);
-                let request = profiles::request(question, interval, &encoder, some, &resource, about);
+                let own = std::mem::take(&mut own);
+                let request = profiles::request(question, interval, &encoder, some, &resource, own);
                 push(Batch {
                     encoding: Encoding::Protobuf,
                     body: request.encode_to_vec(),
