@@ -190,8 +190,9 @@ count = "syscalls:sys_enter_getpgid --by ustack --comm {comm}"
         return {labels: value for (name, labels), value in samples if name == "rhist_calls_total" and "called_inner" in str(labels)}
 
     ok(known and soon(lambda: sum(found().values()) == CALLS, 20), "a service counts each call", found(), server.said())
-    ok([re.search(r"_start;.*;main;called_outer;called_middle;called_inner;", str(labels)) for labels in found()] not in ([], [None]),
-       "with the names of its functions", found())
+    labels = [str(labels) for labels in found()]
+    ok(labels and all(re.search(r"_start;.*;main;called_outer;called_middle;called_inner;", one) for one in labels),
+       "with the names of its functions", labels)
 
     def has_list():
         # A file may be closed meanwhile.

@@ -14,6 +14,7 @@ use rhist_core::query::Query;
 use rhist_core::query::QueryText;
 use rhist_core::question::Question;
 use rhist_core::room::Idle;
+use rhist_core::room::Size;
 use rhist_core::table::ProgramNames;
 use rhist_core::tracefs::events::ResolveError;
 use rhist_export::service;
@@ -25,6 +26,9 @@ use rhist_export::service::What;
 use super::programs::ServicePrograms;
 use crate::recipes;
 use crate::run;
+
+/// Entries of a histogram with stacks of programs, unless its configuration says otherwise.
+const STACKS: u32 = 2048;
 
 /// Planner for the histograms of a configuration.
 #[derive(Default)]
@@ -100,8 +104,16 @@ fn by_query(kind: &str, text: &str, settings: &Settings, id: &Id) -> Result<serv
         ..query
     };
     let tracefs = run::tracefs(query.backend).map_err(|error| text.whole(format!("{error:#}")))?;
-    let plans = query.plans(&tracefs, id).map_err(|error| text.locate(&error))?;
-    Ok(service::Plans { tracefs, plans })
+    let plans = |query: &Query| query.plans(&tracefs, id).map_err(|error| text.locate(&error));
+    let mut found = plans(&query)?;
+    if found.best.has_programs() && query.size.is_none() {
+        // Each row takes ten kilobytes while it is read.
+        found = plans(&Query {
+            size: Some(Size::fixed(STACKS)),
+            ..query.clone()
+        })?;
+    }
+    Ok(service::Plans { tracefs, plans: found })
 }
 
 /// Parses the question of a keyword: `recipe`, `count` or `between`.
