@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::PoisonError;
 use std::time::Duration;
+use std::time::Instant;
 
 use rhist_core::table::Place;
 use rhist_core::table::ProgramNames;
@@ -23,6 +24,9 @@ use crate::run::lacks;
 
 /// Most bytes of names. A service has less memory than a run that somebody waits for.
 const MOST_BYTES: usize = 24 << 20;
+
+/// Histograms that are read within this time are read together.
+const TOGETHER: Duration = Duration::from_secs(1);
 
 /// A feeder for all histograms of a service. Cheap to clone; without a thread until a histogram
 /// needs one.
@@ -48,6 +52,8 @@ struct State {
     has_begun: bool,
     /// Failures are logged once.
     has_failed: bool,
+    /// When names were waited for last.
+    settled: Option<Instant>,
 }
 
 impl Default for ServicePrograms {
@@ -132,9 +138,13 @@ impl ProgramNames for ServicePrograms {
         function(&self.0.names, place)
     }
 
+    /// Once for all histograms that are read together, so that many of them do not delay a scrape.
     fn settle(&self, most: Duration) {
-        if let Some(thread) = &self.lock().thread {
+        let mut state = self.lock();
+        let is_settled = state.settled.is_some_and(|at| at.elapsed() < TOGETHER);
+        if let Some(thread) = state.thread.as_ref().filter(|_| !is_settled) {
             thread.settle(most);
+            state.settled = Some(Instant::now());
         }
     }
 }

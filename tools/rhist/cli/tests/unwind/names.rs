@@ -490,7 +490,10 @@ fn maps_of_code_are_not_trusted() {
     let first = u64::from_str_radix(begin, 16).unwrap();
 
     let map = PathBuf::from(format!("/tmp/perf-{pid}.map"));
-    let read = |begin: &str| child(&["memory", &pid.to_string(), begin]);
+    // Field 22: the name of python3 is one word.
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let start = stat.split(' ').nth(21).unwrap();
+    let read = |begin: &str| child(&["memory", &pid.to_string(), begin, start]);
     let not_held = (Some(3), vec![0]);
     assert_eq!(read(begin), not_held, "nothing is there");
     fs::write(&map, format!("{first:x} 10 first\n{:x} 10 behind\n", first + 8192)).unwrap();
@@ -498,6 +501,8 @@ fn maps_of_code_are_not_trusted() {
     assert_eq!(status, Some(0));
     assert!(table.ends_with(b"\x05\0\0\0first"), "{}", table.escape_ascii());
     assert_eq!(read("1000"), not_held, "other memory");
+    let of_later = child(&["memory", &pid.to_string(), begin, &format!("{start}0")]);
+    assert_eq!(of_later, not_held, "another process had the number");
     // Another user's, unless this one is not root.
     if chown(&map, Some(65534), None).is_ok() {
         assert_eq!(read(begin), not_held, "a file of another user");
