@@ -42,17 +42,23 @@ fn scene(script: &str) -> (tempfile::TempDir, Settings) {
     (root, settings)
 }
 
+/// Runs a feeder until all objects were tried. Returns the news.
+fn run(feeder: &mut Feeder) -> Vec<String> {
+    let (stop, _end) = io::pipe().unwrap();
+    let mut news = Vec::new();
+    let mut tell = |one: News<'_>| news.push(one.to_string());
+    feeder.run(stop.as_fd(), Until::Tried, &mut tell).unwrap();
+    news
+}
+
 /// Runs a feeder that finds `/debug` for the right build. Returns the news and a frame.
 fn feed(script: &str) -> (Vec<String>, String) {
     let (root, settings) = scene(script);
     let names = settings.names.clone().unwrap();
     let mut feeder = Feeder::new(&root.path().join("objects"), settings).unwrap();
     feeder.find_debug = |id| (id == [0xab, 0xcd]).then(|| "/debug".into());
-    let (stop, _end) = io::pipe().unwrap();
-    let mut news = Vec::new();
-    let mut tell = |one: News<'_>| news.push(one.to_string());
     assert!(names.are_awaited());
-    feeder.run(stop.as_fd(), Until::Tried, &mut tell).unwrap();
+    let mut news = run(&mut feeder);
     assert!(!names.are_awaited());
     // The first one is about the rules.
     let news = news.split_off(1);
@@ -94,9 +100,7 @@ fn a_search_that_hangs_is_left_out() {
     };
     let names = settings.names.clone().unwrap();
     let mut feeder = Feeder::new(&root.path().join("objects"), settings).unwrap();
-    let (stop, _end) = io::pipe().unwrap();
-    let mut count = 0;
-    feeder.run(stop.as_fd(), Until::Tried, &mut |_| count += 1).unwrap();
+    let count = run(&mut feeder).len();
     // The rules fail, and nothing else.
     assert_eq!((count, names.frame(1, 3, true)), (1, "more+0x3".to_owned()));
 }
@@ -121,10 +125,7 @@ fn names_of_all_files_are_limited() {
     fs::write(root.path().join("objects/list"), list.collect::<String>()).unwrap();
     let names = settings.names.clone().unwrap();
     let mut feeder = Feeder::new(&root.path().join("objects"), settings).unwrap();
-    let (stop, _end) = io::pipe().unwrap();
-    let mut news = Vec::new();
-    let mut tell = |one: News<'_>| news.push(one.to_string());
-    feeder.run(stop.as_fd(), Until::Tried, &mut tell).unwrap();
+    let news = run(&mut feeder);
     let [line] = &news[..] else { panic!("{news:?}") };
     assert!(
         line.ends_with("): names: all names would take more than 128 MiB"),
@@ -159,10 +160,7 @@ fn feed_memory(begin: &str, script: &str) -> (Vec<String>, String) {
     fs::write(root.path().join("objects/list"), list).unwrap();
     let names = settings.names.clone().unwrap();
     let mut feeder = Feeder::new(&root.path().join("objects"), settings).unwrap();
-    let (stop, _end) = io::pipe().unwrap();
-    let mut news = Vec::new();
-    let mut tell = |one: News<'_>| news.push(one.to_string());
-    feeder.run(stop.as_fd(), Until::Tried, &mut tell).unwrap();
+    let news = run(&mut feeder);
     assert_eq!(feeder.summary().objects, 0, "it gets no rules");
     let is_again = feeder.objects.values().all(|known| known.again.is_some());
     assert!(is_again, "more names may come");
