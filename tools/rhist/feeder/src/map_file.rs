@@ -102,9 +102,9 @@ pub fn start(process: u32) -> Option<u64> {
     start_of(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
 }
 
-/// The same, of the text of `/proc/PID/stat`.
+/// The time at which a process began, from the text of its `/proc/PID/stat`.
 fn start_of(stat: &str) -> Option<u64> {
-    // Its name may have any characters. Field 22, of which the third one is next.
+    // Field 22. The name, field 2 in parentheses, may have any characters.
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_ascii_whitespace().nth(19)?.parse().ok()
 }

@@ -287,7 +287,7 @@ static void with_frame_pointers(void)
 	remove_all();
 }
 
-/* Whether a text has a stack of so many words of the levels, and nothing behind them, so often. */
+/* Returns true if `wanted` entries have a stack of so many levels, with `behind` at its end. */
 static bool has_levels(const char *text, int words, const char *gap, const char *behind, int wanted)
 {
 	char *levels = expected_levels(words, gap), *stack;
